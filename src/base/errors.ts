@@ -1,0 +1,94 @@
+/** The canonical status codes of google.rpc.Code, the same numbers on both wires. */
+export const Code = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+} as const;
+export type Code = (typeof Code)[keyof typeof Code];
+export type CodeName = keyof typeof Code;
+
+const names = Object.fromEntries(Object.entries(Code).map(([name, code]) => [code, name])) as Record<Code, CodeName>;
+
+/** `INVALID_ARGUMENT` for 3: the name of a code, which is also its ErrorInfo reason. */
+export const codeName = (code: Code): CodeName => names[code];
+
+export interface FieldViolation {
+  readonly field: string;
+  readonly description: string;
+}
+
+/** What a client can branch on. The edge adds ErrorInfo and RequestInfo, which every error carries. */
+export type Detail =
+  | { readonly type: 'BadRequest'; readonly fieldViolations: readonly FieldViolation[] }
+  | {
+      readonly type: 'PreconditionFailure';
+      readonly violations: readonly { readonly type: string; readonly subject: string; readonly description: string }[];
+    }
+  | {
+      readonly type: 'ResourceInfo';
+      readonly resourceType: string;
+      readonly resourceName: string;
+      readonly description: string;
+    };
+
+/** The one error type inside the server. REST, gRPC and OCI each have one encoder for it. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: Code;
+  readonly details: readonly Detail[];
+  /** Machine-readable facts for ErrorInfo.metadata, such as the capability that was missing. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(code: Code, message: string, details: readonly Detail[] = [], metadata: Record<string, string> = {}) {
+    super(message);
+    this.code = code;
+    this.details = details;
+    this.metadata = metadata;
+  }
+}
+
+/** One bad field; `description` says what would be right. */
+export const invalid = (field: string, description: string): ApiError => invalidFields([{ field, description }]);
+
+export function invalidFields(fieldViolations: readonly FieldViolation[]): ApiError {
+  const text = fieldViolations.map((v) => `${v.field}: ${v.description}`).join('; ');
+  return new ApiError(Code.INVALID_ARGUMENT, `Invalid argument: ${text}`, [{ type: 'BadRequest', fieldViolations }]);
+}
+
+export const notFound = (kind: string, name: string): ApiError =>
+  new ApiError(Code.NOT_FOUND, `Not found: ${kind} ${name}`, [
+    { type: 'ResourceInfo', resourceType: kind, resourceName: name, description: `${kind} ${name} does not exist` },
+  ]);
+
+export const alreadyExists = (kind: string, name: string, description: string): ApiError =>
+  new ApiError(Code.ALREADY_EXISTS, `Already exists: ${description}`, [
+    { type: 'ResourceInfo', resourceType: kind, resourceName: name, description },
+  ]);
+
+export const precondition = (type: string, subject: string, description: string): ApiError =>
+  new ApiError(Code.FAILED_PRECONDITION, `Precondition failed: ${description}`, [
+    { type: 'PreconditionFailure', violations: [{ type, subject, description }] },
+  ]);
+
+export const unauthenticated = (description: string): ApiError =>
+  new ApiError(Code.UNAUTHENTICATED, `Unauthenticated: ${description}`);
+
+export const denied = (description: string, metadata: Record<string, string> = {}): ApiError =>
+  new ApiError(Code.PERMISSION_DENIED, `Permission denied: ${description}`, [], metadata);
+
+export const unimplemented = (method: string): ApiError =>
+  new ApiError(Code.UNIMPLEMENTED, `Unimplemented: ${method} is not available on this server`);

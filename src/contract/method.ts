@@ -1,0 +1,37 @@
+import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { Capability } from './gen/capabilities/capabilities_pb.js';
+
+export type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One google.api.http binding. */
+export interface Route {
+  readonly verb: Verb;
+  /** Such as `/iam/v2/groups/{uid=**}`. */
+  readonly template: string;
+  /** `*`, the proto name of a request field, or nothing: all comes from path and query. */
+  readonly body: string | undefined;
+}
+
+export interface EventSpec {
+  readonly type: string;
+  /** CloudEvents extension attributes that the event carries, such as `group`. */
+  readonly extensions: readonly string[];
+  readonly audience: 'customer' | 'internal';
+}
+
+/** One row of the method table: everything the contract says about a method. */
+export interface Method {
+  /** `chainguard.platform.iam.v2.GroupsService/GetGroup`, also the gRPC path without its leading slash. */
+  readonly id: string;
+  /** `iam`, `registry`...: the first part of ErrorInfo.domain. */
+  readonly domain: string;
+  readonly desc: DescMethodUnary;
+  readonly routes: readonly Route[];
+  /** `public` asks for no token; `scoped` checks at the uid in `scope`; `unscoped` leaves the narrowing to the handler. */
+  readonly access: 'public' | 'scoped' | 'unscoped';
+  /** The caller needs all of them. */
+  readonly capabilities: readonly Capability[];
+  /** Proto field path to the uid that is the scope, such as `['group', 'uid']`; empty when the method has none. */
+  readonly scope: readonly string[];
+  readonly event: EventSpec | undefined;
+}

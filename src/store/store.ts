@@ -1,0 +1,35 @@
+/** What a column can hold on both databases. Timestamps are integer milliseconds. */
+export type Value = string | number | Uint8Array | null;
+export type Row = Record<string, Value>;
+
+/** SQLite answers at once, PostgreSQL later; `await` takes both and costs nothing extra for the former. */
+export type Maybe<T> = T | Promise<T>;
+
+/**
+ * Statements are constant texts with `$1`-style parameters, understood by both databases.
+ * Each text is prepared once per connection, so never build one from request data.
+ */
+export interface Reader {
+  all<R extends Row>(sql: string, ...params: Value[]): Maybe<R[]>;
+  get<R extends Row>(sql: string, ...params: Value[]): Maybe<R | undefined>;
+}
+
+/** A transaction. Everything written through it commits together or not at all. */
+export interface Transaction extends Reader {
+  /** Runs a statement and answers how many rows it changed. */
+  run(sql: string, ...params: Value[]): Maybe<number>;
+  /** Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. */
+  readonly lock: { readonly share: string; readonly update: string };
+}
+
+export interface Store {
+  readonly reader: Reader;
+  /**
+   * Runs `work` in a transaction and answers after the commit is durable. `work` may run again after a
+   * conflict with another server, so it must have no effect but through its transaction.
+   */
+  write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
+  /** A cheap query that fails when the database cannot be reached. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
