@@ -1,0 +1,23 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { Method } from '../contract/method.ts';
+import type { Maybe } from '../store/store.ts';
+
+/** A call as a wire hands it over: the same for REST and gRPC. */
+export interface Incoming {
+  readonly method: Method;
+  readonly wire: 'rest' | 'grpc';
+  /** The `authorization` header or metadata entry, exactly as sent. */
+  readonly authorization: string | undefined;
+  /** Given back in the answer and in every error and log line of this call. */
+  readonly requestId: string;
+  readonly peer: { readonly address: string; readonly userAgent: string };
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
+  /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED; the server's own limit also holds. */
+  readonly deadline?: number;
+  /** Decodes the request. Called after authentication, so that a stranger costs no parsing. */
+  read(): Maybe<Message>;
+}
+
+/** The one door to every method: answers the response message or throws an ApiError, nothing else. */
+export type Call = (incoming: Incoming) => Promise<Message>;
