@@ -12,9 +12,14 @@ export type Maybe<T> = T | Promise<T>;
 export interface Reader {
   all<R extends Row>(sql: string, ...params: Value[]): Maybe<R[]>;
   get<R extends Row>(sql: string, ...params: Value[]): Maybe<R | undefined>;
+  /** Appended to a text expression that is no column, to make it compare bytewise as all text columns do. */
+  readonly bytewise: string;
 }
 
-/** A transaction. Everything written through it commits together or not at all. */
+/**
+ * A transaction. Everything written through it commits together or not at all. A statement that fails ends it, as
+ * PostgreSQL has it: every later statement fails too, and so does the write, even if `work` swallows the error.
+ */
 export interface Transaction extends Reader {
   /** Runs a statement and answers how many rows it changed. */
   run(sql: string, ...params: Value[]): Maybe<number>;
@@ -22,11 +27,22 @@ export interface Transaction extends Reader {
   readonly lock: { readonly share: string; readonly update: string };
 }
 
+/** A row with the same unique key is there already. It ends the transaction, as every failed statement does. */
+export class UniqueViolation extends Error {
+  override readonly name = 'UniqueViolation';
+  readonly table: string;
+
+  constructor(table: string, cause: unknown) {
+    super(`a row with this key is already in ${table}`, { cause });
+    this.table = table;
+  }
+}
+
 export interface Store {
   readonly reader: Reader;
   /**
    * Runs `work` in a transaction and answers after the commit is durable. `work` may run again after a
-   * conflict with another server, so it must have no effect but through its transaction.
+   * conflict with another server, so it must have no effect but through its transaction, which it also reads by.
    */
   write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
   /** A cheap query that fails when the database cannot be reached. */

@@ -1,0 +1,88 @@
+import type { DescEnum, DescField, DescFile, DescMessage } from '@bufbuild/protobuf';
+import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
+import { fieldBehaviors } from '../../src/contract/behavior.ts';
+import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
+import { FieldBehavior } from '../../src/contract/gen/google/api/field_behavior_pb.js';
+import { resource } from '../../src/contract/gen/google/api/resource_pb.js';
+import { scope } from '../../src/contract/gen/wharfinger/options/v1/options_pb.js';
+import { methodTable } from '../../src/contract/methods.ts';
+import type { Declarations } from './facts.ts';
+
+/** The same as `declaredByFacts`, read from our descriptors. */
+export function declaredByDescriptors(files: readonly DescFile[]): Declarations {
+  const found: Declarations = new Map();
+  for (const file of files) {
+    found.set(pathOf(file), { package: file.proto.package });
+    for (const service of file.services) found.set(service.typeName, { file: pathOf(file) });
+    for (const message of file.messages) addMessage(found, message);
+    for (const enumeration of file.enums) addEnum(found, enumeration);
+  }
+  for (const method of methodTable(files)) {
+    found.set(method.id, {
+      input: method.desc.input.typeName,
+      output: method.desc.output.typeName,
+      routes: method.routes,
+      access: method.access,
+      capabilities: method.capabilities.map((capability) => Capability[capability]),
+      scope: method.scope.join('.'),
+      event: method.event && { ...method.event, audience: method.event.audience.toUpperCase() },
+    });
+  }
+  return found;
+}
+
+const pathOf = (file: DescFile): string => `${file.name}.proto`;
+
+function addMessage(found: Declarations, message: DescMessage): void {
+  found.set(message.typeName, {
+    file: pathOf(message.file),
+    oneofs: message.oneofs.map((oneof) => oneof.name),
+    // A range ends before its `end`.
+    reservedNumbers: message.proto.reservedRange.flatMap(({ start, end }) =>
+      Array.from({ length: end - start }, (_, i) => start + i),
+    ),
+    reservedNames: message.proto.reservedName,
+    resource: resourceOf(message),
+  });
+  for (const field of message.fields) {
+    found.set(`${message.typeName}.${field.name}`, {
+      number: field.number,
+      type: typeOf(field),
+      label: labelOf(field),
+      oneof: field.oneof?.name,
+      jsonName: field.jsonName,
+      behaviors: [...fieldBehaviors(field)].map((behavior) => FieldBehavior[behavior]),
+      scope: getOption(field, scope),
+      redacted: field.proto.options?.debugRedact ?? false,
+    });
+  }
+  for (const nested of message.nestedMessages) addMessage(found, nested);
+  for (const nested of message.nestedEnums) addEnum(found, nested);
+}
+
+function resourceOf(message: DescMessage): object | undefined {
+  if (!hasOption(message, resource)) return undefined;
+  const { type, pattern, plural, singular } = getOption(message, resource);
+  return { type, pattern, plural, singular };
+}
+
+function typeOf(field: DescField): string {
+  if (field.message) return field.message.typeName;
+  if (field.enum) return field.enum.typeName;
+  return nameOf(field.scalar);
+}
+
+function labelOf(field: DescField): string | null {
+  if (field.fieldKind === 'map') return `map<${nameOf(field.mapKey)},${typeOf(field)}>`;
+  if (field.fieldKind === 'list') return 'repeated';
+  return field.proto.proto3Optional ? 'optional' : null;
+}
+
+const nameOf = (scalar: ScalarType): string => ScalarType[scalar].toLowerCase();
+
+function addEnum(found: Declarations, enumeration: DescEnum): void {
+  found.set(enumeration.typeName, {
+    file: pathOf(enumeration.file),
+    values: enumeration.values.map(({ name, number }) => `${name} = ${number}`),
+  });
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+
+const script = join(import.meta.dirname, '../../tools/check-imports.ts');
+
+/** Runs the check on a tree of these files. */
+function check(t: TestContext, files: Record<string, string>): { status: number | null; lines: string[] } {
+  const root = mkdtempSync(join(tmpdir(), 'wharfinger-imports-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  const { status, stderr } = spawnSync(process.execPath, [script, root], { encoding: 'utf8' });
+  return { status, lines: stderr.split('\n').filter((line) => line !== '') };
+}
+
+test('imports that run downwards pass', (t) => {
+  const result = check(t, {
+    'src/main.ts': `import { x } from './cli/serve.ts';\nimport 'node:http';`,
+    'src/cli/serve.ts': `import { main } from '../main.ts';\nawait import('../transport/listener.ts');`,
+    'src/transport/listener.ts': `import net from 'node:net';\nimport type { Call } from '../pipeline/call.ts';`,
+    'src/pipeline/call.ts': `export * from '../identity/token.ts';\nimport { invalid } from '../base/errors.ts';`,
+    'src/identity/token.ts': `import {\n  has,\n  union,\n} from '../access/capabilities.ts';`,
+    'src/base/version.ts': `import manifest from '../../package.json' with { type: 'json' };`,
+    'src/store/store.test.ts': `import { facts } from '../../test/data/facts.ts';`,
+  });
+  assert.deepEqual(result, { status: 0, lines: [] });
+});
+
+test('each import that does not is named', (t) => {
+  const result = check(t, {
+    'src/base/errors.ts': `import type { Call } from '../pipeline/call.ts';`,
+    'src/domains/iam/groups.ts': `export {\n  has,\n} from '../../access/capabilities.ts';`,
+    'src/oci/blobs.ts': `await import('../transport/listener.ts');`,
+    'src/pipeline/call.ts': `import { createServer } from 'node:http';\nimport { Server } from '@grpc/grpc-js';`,
+    'src/store/store.ts': `import '../../test/data/facts.ts';`,
+    'src/odds/ends.ts': '',
+  });
+  assert.equal(result.status, 1);
+  assert.deepEqual(result.lines, [
+    'src/base/errors.ts: layer base must not import layer pipeline (../pipeline/call.ts)',
+    'src/domains/iam/groups.ts: layer domains must not import layer access (../../access/capabilities.ts)',
+    'src/oci/blobs.ts: layer oci must not import layer transport (../transport/listener.ts)',
+    'src/odds/ends.ts: odds is not a layer; tools/check-imports.ts lists them',
+    'src/pipeline/call.ts: layer pipeline must not import layer network (node:http)',
+    'src/pipeline/call.ts: layer pipeline must not import layer network (@grpc/grpc-js)',
+    'src/store/store.ts: layer store must not import layer test (../../test/data/facts.ts)',
+  ]);
+});
