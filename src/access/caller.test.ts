@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newUid, ROOT } from '../base/uid.ts';
+import { setOf } from '../contract/capabilities.ts';
+import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import { createCaller, nobody } from './caller.ts';
+
+const LIST = [Capability.CAP_IAM_GROUPS_LIST];
+const BOTH = [...LIST, Capability.CAP_IAM_GROUPS_CREATE];
+const org = newUid(ROOT);
+const team = newUid(org);
+const squad = newUid(team);
+const other = newUid(org);
+const person = newUid(ROOT);
+
+const grant = (group: string, capabilities: Capability[]) => ({ group, capabilities: setOf(capabilities) });
+
+test('a grant holds at its group and below, never above or beside', () => {
+  const caller = createCaller(person, undefined, [grant(team, LIST)]);
+  assert.ok(caller.can(LIST, team));
+  assert.ok(caller.can(LIST, squad));
+  assert.ok(!caller.can(LIST, org));
+  assert.ok(!caller.can(LIST, other));
+  assert.ok(!caller.can(BOTH, team));
+});
+
+test('a uid that merely begins alike is not below', () => {
+  const caller = createCaller(person, undefined, [grant(team, LIST)]);
+  assert.ok(!caller.can(LIST, `${team.slice(0, -1)}${team.endsWith('0') ? '1' : '0'}`));
+});
+
+test('grants on the way down add up', () => {
+  const caller = createCaller(person, undefined, [grant(org, LIST), grant(team, [Capability.CAP_IAM_GROUPS_CREATE])]);
+  assert.ok(caller.can(BOTH, squad));
+  assert.ok(!caller.can(BOTH, org));
+  assert.deepEqual(caller.reach(BOTH), [team]);
+});
+
+test('reach keeps the outermost groups only', () => {
+  const caller = createCaller(person, undefined, [grant(squad, LIST), grant(team, LIST), grant(other, LIST)]);
+  assert.deepEqual(caller.reach(LIST), [team, other].sort());
+  assert.deepEqual(caller.reach(BOTH), []);
+});
+
+test('an identity inside a group never reaches out of it', () => {
+  const machine = newUid(team);
+  const caller = createCaller(machine, undefined, [grant(org, LIST), grant(other, LIST), grant(squad, LIST)]);
+  assert.ok(!caller.can(LIST, org));
+  assert.ok(!caller.can(LIST, other));
+  assert.deepEqual(caller.reach(LIST), [squad]);
+});
+
+test('nobody may do nothing', () => {
+  assert.ok(!nobody.can(LIST, org));
+  assert.deepEqual(nobody.reach(LIST), []);
+});

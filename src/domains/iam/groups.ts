@@ -1,0 +1,87 @@
+import { denied, invalid, notFound } from '../../base/errors.ts';
+import { isUid, isWithin, newUid, parentOf, ROOT, suffixOf } from '../../base/uid.ts';
+import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import type { WriteContext } from '../../resource/context.ts';
+import { defineResource } from '../../resource/definition.ts';
+import { extentOf } from '../../resource/list/extent.ts';
+import { indexedPlan } from '../../resource/list/indexed.ts';
+import { find, findByKey } from '../../resource/read.ts';
+import * as rules from '../../resource/rules.ts';
+import { insert, remove } from '../../resource/write.ts';
+import { OWNER } from './builtin-roles.ts';
+import { newBinding, roleBindings } from './role-bindings.ts';
+
+/** A place in the tree. Groups at the root are organizations. */
+export const groups = defineResource({
+  kind: 'group',
+  plural: 'groups',
+  schema: GroupSchema,
+  parents: ['group', ROOT],
+  isScope: true,
+  rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
+  orders: { name: (group) => group.name },
+  unique: (group, parent) => [
+    {
+      key: `${parent}/${group.name}`,
+      taken: `a group named ${group.name} exists in ${parent === ROOT ? 'the root' : parent}`,
+    },
+    // Random, so never taken: it lets CreateGroup take a suffix for its parent.
+    { key: suffixOf(group.uid), taken: 'this uid suffix is in use' },
+  ],
+  event: (change, { uid }) => ({ group: change === 'delete' ? parentOf(uid) : uid }),
+
+  resolveParent: (ctx, asked) => (asked === '' ? founding(ctx) : findParent(ctx, asked)),
+
+  beforeCreate(_ctx, group, { uid, parent }) {
+    if (parent !== ROOT) return undefined;
+    group.status = OrgStatus.READY;
+    return { founderBinding: newUid(uid) };
+  },
+
+  /** Whoever creates an organization owns it. */
+  async afterCreate({ db, caller, now }, { uid, state }) {
+    const binding = state?.founderBinding;
+    if (typeof binding !== 'string') return;
+    const message = newBinding(caller.uid, OWNER.uid);
+    await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
+  },
+
+  /** The founder's own binding does not keep an organization from being deleted; all other children do. */
+  async beforeDelete({ db }, { state }) {
+    const binding = state?.founderBinding;
+    const founder = typeof binding === 'string' ? await find(db, roleBindings, binding) : undefined;
+    if (founder) await remove(db, roleBindings, founder);
+  },
+});
+
+/** A new organization needs somebody who could own it: an identity inside a group can never reach out of it. */
+function founding({ caller, method }: WriteContext): string {
+  if (parentOf(caller.uid) !== ROOT) {
+    throw denied('an identity that belongs to a group cannot create an organization; name a parent group');
+  }
+  if (caller.reach(method.capabilities).length === 0) {
+    throw denied('creating an organization needs groups.create in some group');
+  }
+  return ROOT;
+}
+
+/** A parent is a uid, or the suffix or name of a group that the caller reaches. */
+async function findParent(ctx: WriteContext, text: string): Promise<string> {
+  const { db, caller, method } = ctx;
+  const reach = caller.reach(method.capabilities);
+  if (isUid(text)) {
+    if (caller.can(method.capabilities, text)) return text;
+    throw denied(`needs groups.create on ${text}`, { capabilities: 'groups.create', scope: text });
+  }
+  const bySuffix = /^[0-9a-f]{16}$/.test(text) ? await findByKey(db, groups, text) : undefined;
+  if (bySuffix && reach.some((scope) => isWithin(bySuffix, scope))) return bySuffix;
+
+  const extent = extentOf(groups, undefined, reach);
+  const filter = { field: 'name', values: [text] };
+  const order = { terms: [], uidDescending: false };
+  const plan = 'collections' in extent ? await indexedPlan(db, groups, extent.collections, [filter], order) : undefined;
+  const [found, another] = (await plan?.page({ cursor: undefined, limit: 2, skip: 0 })) ?? [];
+  if (!found) throw notFound('group', text);
+  if (another) throw invalid('parent', `several groups are named ${text}; give the uid instead`);
+  return found.uid;
+}

@@ -1,0 +1,52 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import type { Method } from '../contract/method.ts';
+import type { Maybe, Reader, Transaction } from '../store/store.ts';
+
+/** Who is calling, and what they may do where. */
+export interface Caller {
+  /** The uid of the identity; empty for nobody. */
+  readonly uid: string;
+  /** What events say about who acted. */
+  readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
+  /** Whether the caller holds all of `capabilities` at `uid` or above it. */
+  can(capabilities: readonly Capability[], uid: string): boolean;
+  /** The outermost groups at which the caller holds all of `capabilities`. */
+  reach(capabilities: readonly Capability[]): readonly string[];
+}
+
+interface Context {
+  readonly method: Method;
+  readonly caller: Caller;
+  /** The time of this call in milliseconds: every timestamp a call writes is the same. */
+  readonly now: number;
+}
+
+export interface ReadContext extends Context {
+  readonly db: Reader;
+}
+
+export interface WriteContext extends Context {
+  readonly db: Transaction;
+}
+
+/** What the outbox says about a change. `undefined` when nothing changed. */
+export interface EventFacts {
+  readonly subject: string;
+  /** Values of the extension attributes that the contract names for the method. */
+  readonly extensions: Readonly<Record<string, string>>;
+  readonly body: Message | undefined;
+}
+
+/** What a method does, once the caller may and the request is read. */
+export type Operation =
+  | { readonly mode: 'read'; run(ctx: ReadContext, request: Message): Maybe<Message> }
+  | {
+      readonly mode: 'write';
+      run(ctx: WriteContext, request: Message): Maybe<Message>;
+      /** Required when the contract gives the method an event. */
+      event?(ctx: WriteContext, request: Message, response: Message): EventFacts | undefined;
+    };
+
+/** Operations by method id. */
+export type Operations = Readonly<Record<string, Operation>>;

@@ -1,0 +1,100 @@
+import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
+import type { FieldViolation } from '../base/errors.ts';
+import type { Maybe } from '../store/store.ts';
+import type { ReadContext, WriteContext } from './context.ts';
+
+/** Says what is wrong with a value, or nothing when it is right. */
+export type Rule<T = unknown> = (value: T) => string | undefined;
+
+/** A stored resource: its wire message, and what is not on the wire. */
+export interface Stored<M extends Message = Message> {
+  readonly uid: string;
+  readonly parent: string;
+  readonly created: number;
+  readonly updated: number;
+  /** Complete, including uid and times. */
+  readonly message: M;
+  readonly state: State | undefined;
+}
+
+/** Where a new resource goes. */
+export interface Place {
+  readonly uid: string;
+  readonly parent: string;
+}
+
+/** What a resource keeps to itself: hashes, encrypted secrets, flags. */
+export type State = Readonly<Record<string, unknown>>;
+
+/**
+ * Everything the engine needs to give a resource get, list, create, update and delete.
+ * Functions take the message, so that what is stored follows from the message alone.
+ */
+export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
+  /** Singular, for people and for the store: `role binding`. */
+  readonly kind: string;
+  /** For people: `role bindings`. */
+  readonly plural: string;
+  readonly schema: S;
+  /** Kinds that may hold this one; ROOT when it can stand alone. */
+  readonly parents: readonly string[];
+  /** A binding can be made at such a resource, so it is visible to whoever reaches itself. Groups only. */
+  readonly isScope?: boolean;
+  /** Root-level ones are visible to everybody, as built-in roles are. */
+  readonly rootIsPublic?: boolean;
+  /** Kinds that go along when this one is deleted. Children of any other kind forbid the deletion. */
+  readonly cascade?: readonly string[];
+  /** Checks by proto field name, after presence. */
+  readonly rules?: Readonly<Record<string, Rule<never>>>;
+  /** Checks over several fields. */
+  check?(message: M): readonly FieldViolation[];
+  /** Keys of which only one may exist in the kind, such as parent and name. */
+  unique?(message: M, parent: string): readonly UniqueKey[];
+  /** Values to find resources by, whoever asks: `references: { identity: (b) => [b.identityUid] }`. */
+  readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
+  /** Orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
+  readonly orders?: Readonly<Record<string, (message: M) => string>>;
+  /** The order of a list that asks for none. */
+  readonly defaultOrder?: string;
+  /** Equality filters by request field; each value keeps its own sorted list and count. */
+  readonly facets?: Readonly<Record<string, (message: M) => readonly string[]>>;
+
+  /** Finds the parent that a create asks for, where the contract leaves checking it to the handler. */
+  resolveParent?(ctx: WriteContext, asked: string): Maybe<string>;
+  /** Last word on a new message: defaults, and refusals that need the database. */
+  beforeCreate?(ctx: WriteContext, message: M, at: Place): Maybe<State | undefined>;
+  beforeUpdate?(ctx: WriteContext, before: Stored, after: M): Maybe<State | undefined>;
+  beforeDelete?(ctx: WriteContext, stored: Stored): Maybe<void>;
+  afterCreate?(ctx: WriteContext, stored: Stored): Maybe<void>;
+  /** Turns stored messages into what readers get: hydrated references, computed fields. */
+  present?(ctx: ReadContext, messages: M[]): Maybe<void>;
+  /** Where the event of a change belongs, when not to uid and parent. */
+  event?(change: 'create' | 'update' | 'delete', message: M): { subject?: string; group?: string };
+}
+
+export interface UniqueKey {
+  readonly key: string;
+  /** Why a second one is refused, such as `a group named x exists in …`. */
+  readonly taken: string;
+}
+
+export interface Resource<S extends DescMessage = DescMessage> extends ResourceSpec<S> {
+  /** Whether children and descendants differ: not below parents that cannot nest, such as repos. */
+  readonly nests: boolean;
+  /** Sort keys kept for each resource; `uid` needs none. */
+  readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
+}
+
+/** Times sort as text, padded to a fixed width. */
+export const timeKey = (ms: number): string => String(ms).padStart(15, '0');
+
+export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
+  const sortKeys: Record<string, (stored: Stored) => string> = {
+    create_time: (stored) => timeKey(stored.created),
+    update_time: (stored) => timeKey(stored.updated),
+  };
+  for (const [order, keyOf] of Object.entries(spec.orders ?? {})) {
+    sortKeys[order] = (stored) => keyOf(stored.message as MessageShape<S>);
+  }
+  return { ...spec, nests: spec.parents.some((kind) => kind === 'group' || kind === '/'), sortKeys };
+}

@@ -1,0 +1,43 @@
+import type { Reader } from '../../store/store.ts';
+import type { Resource } from '../definition.ts';
+import { findAll } from '../read.ts';
+import type { Order } from './order.ts';
+import { comparePageRows, type Filter, type PageRow, type Plan } from './plan.ts';
+
+/** Lists a known handful of uids: fetched, filtered and sorted right here. */
+export async function finitePlan(
+  db: Reader,
+  resource: Resource,
+  uids: readonly string[],
+  filters: readonly Filter[],
+  order: Order,
+): Promise<Plan> {
+  const stored = await findAll(db, resource, uids);
+  const kept = stored.filter((row) =>
+    filters.every(({ field, values }) => {
+      const key = resource.sortKeys[field];
+      const own = key ? [key(row)] : (resource.facets?.[field]?.(row.message as never) ?? []);
+      return own.some((value) => values.includes(value));
+    }),
+  );
+  const compare = comparePageRows(
+    order.terms.map((term) => term.descending),
+    order.uidDescending,
+  );
+  const rows = kept
+    .map((row) => {
+      const keys = order.terms.map((term, i) => [`k${i}`, resource.sortKeys[term.field]?.(row) ?? '']);
+      return { uid: row.uid, body: row.body, ...Object.fromEntries(keys) } as PageRow;
+    })
+    .sort(compare);
+
+  return {
+    total: () => rows.length,
+    page({ cursor, limit, skip }) {
+      const keys = cursor?.keys.map((key, i) => [`k${i}`, key]) ?? [];
+      const last = cursor && ({ uid: cursor.uid, ...Object.fromEntries(keys) } as PageRow);
+      const rest = last ? rows.filter((row) => compare(row, last) > 0) : rows;
+      return rest.slice(skip, skip + limit);
+    },
+  };
+}

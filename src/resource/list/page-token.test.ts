@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ApiError, Code } from '../../base/errors.ts';
+import { pageTokens } from './page-token.ts';
+
+const DAY = 24 * 60 * 60 * 1000;
+const tokens = pageTokens(randomBytes(32));
+const cursor = { keys: ['app', '000001'], uid: 'a/b' };
+
+test('gives back the cursor it was issued for', () => {
+  assert.deepEqual(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1000 + 3 * DAY), cursor);
+});
+
+test('an expired token starts over without an error', () => {
+  assert.equal(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1001 + 3 * DAY), undefined);
+});
+
+test('refuses a token of another query', () => {
+  assert.throws(() => tokens.read(tokens.issue(cursor, 'q', 0), 'other', 0), isInvalidToken);
+});
+
+test('refuses a token of another server', () => {
+  assert.throws(() => tokens.read(pageTokens(randomBytes(32)).issue(cursor, 'q', 0), 'q', 0), isInvalidToken);
+});
+
+test('no altered or invented token passes', () => {
+  const genuine = tokens.issue(cursor, 'q', 0);
+  const altered = fc
+    .tuple(fc.nat(genuine.length - 1), fc.constantFrom(...'abcXYZ019-_'))
+    .map(([at, letter]) => genuine.slice(0, at) + letter + genuine.slice(at + 1))
+    // The last letter carries bits that base64 ignores.
+    .filter((token) => !Buffer.from(token, 'base64url').equals(Buffer.from(genuine, 'base64url')));
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 1 }), altered), (token) => {
+      assert.throws(() => tokens.read(token, 'q', 0), isInvalidToken);
+    }),
+    { seed: 7, numRuns: 2000 },
+  );
+});
+
+function isInvalidToken(error: unknown): boolean {
+  const [detail] = error instanceof ApiError && error.code === Code.INVALID_ARGUMENT ? error.details : [];
+  return detail?.type === 'BadRequest' && detail.fieldViolations[0]?.field === 'page_token';
+}

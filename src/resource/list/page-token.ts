@@ -1,0 +1,51 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { invalid } from '../../base/errors.ts';
+
+/** The last row of a page: its sort keys, then its uid. */
+export interface Cursor {
+  readonly keys: readonly string[];
+  readonly uid: string;
+}
+
+export interface PageTokens {
+  issue(cursor: Cursor, query: string, now: number): string;
+  /** The cursor, or nothing when the token is too old: the query then starts over (spec section 4, rule 3). */
+  read(token: string, query: string, now: number): Cursor | undefined;
+}
+
+const LIFETIME_MS = 3 * 24 * 60 * 60 * 1000;
+const MAC_BYTES = 16;
+const MAX_LENGTH = 8192;
+
+/**
+ * Opaque, authenticated cursors: base64url of `mac || json`. `query` is whatever the token must not outlive a
+ * change of: filters, order and caller. `key` is shared by all servers of a database.
+ */
+export function pageTokens(key: Uint8Array): PageTokens {
+  const macOf = (payload: Uint8Array) => createHmac('sha256', key).update(payload).digest().subarray(0, MAC_BYTES);
+  const fingerprint = (query: string) => createHash('sha256').update(query).digest('base64url').slice(0, 22);
+
+  return {
+    issue({ keys, uid }, query, now) {
+      const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys]));
+      return Buffer.concat([macOf(payload), payload]).toString('base64url');
+    },
+
+    read(token, query, now) {
+      const bytes = Buffer.from(token.slice(0, MAX_LENGTH), 'base64url');
+      const payload = bytes.subarray(MAC_BYTES);
+      if (bytes.length <= MAC_BYTES || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), macOf(payload))) {
+        throw invalid('page_token', 'is not a token this server issued; start again without it');
+      }
+      const [issued, print, uid, ...keys] = JSON.parse(payload.toString()) as [number, string, string, ...string[]];
+      if (now - issued > LIFETIME_MS) return undefined;
+      if (print !== fingerprint(query)) {
+        throw invalid(
+          'page_token',
+          'belongs to another query; keep filters, order_by and caller the same, or start again',
+        );
+      }
+      return { keys, uid };
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { Maybe, Row } from '../../store/store.ts';
+import type { Cursor } from './page-token.ts';
+
+/** An equality filter: the row has one of the values. */
+export interface Filter {
+  /** The proto name of the request field. */
+  readonly field: string;
+  readonly values: readonly string[];
+}
+
+/** A row of a page: its message, and the sort keys `k0`, `k1`… that a cursor needs. */
+export interface PageRow extends Row {
+  readonly uid: string;
+  readonly body: Uint8Array;
+}
+
+export interface Window {
+  /** The last row of the page before. */
+  readonly cursor: Cursor | undefined;
+  readonly limit: number;
+  readonly skip: number;
+}
+
+/** How one list will be read. */
+export interface Plan {
+  total(): Maybe<number>;
+  page(window: Window): Maybe<PageRow[]>;
+}
+
+/** Bytewise, as both databases compare; the order of UTF-16 code units differs beyond the basic plane. */
+export function compareBytes(a: string, b: string): number {
+  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** Orders rows the way the statements do. */
+export function comparePageRows(descending: readonly boolean[], uidDescending: boolean) {
+  return (a: PageRow, b: PageRow): number => {
+    for (const [i, isDescending] of descending.entries()) {
+      const difference = compareBytes(a[`k${i}`] as string, b[`k${i}`] as string);
+      if (difference !== 0) return isDescending ? -difference : difference;
+    }
+    const difference = compareBytes(a.uid, b.uid);
+    return uidDescending ? -difference : difference;
+  };
+}

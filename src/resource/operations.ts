@@ -1,0 +1,179 @@
+import {
+  clone,
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type Message,
+} from '@bufbuild/protobuf';
+import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
+import { notFound } from '../base/errors.ts';
+import { newUid, parentOf } from '../base/uid.ts';
+import type { EventFacts, Operation, Operations, WriteContext } from './context.ts';
+import type { Resource } from './definition.ts';
+import { createLister, type ListRequest } from './list/list.ts';
+import type { PageTokens } from './list/page-token.ts';
+import { applyMask } from './mask.ts';
+import { find, findBody } from './read.ts';
+import { type Kinds, removeTree } from './remove.ts';
+import { clearOutputOnly, refuse, validate } from './validate.ts';
+import { holdParent, insert, update } from './write.ts';
+
+export interface Engine {
+  readonly kinds: Kinds;
+  readonly tokens: PageTokens;
+}
+
+/** Any message, by local field name. */
+type Fields = Message & Record<string, unknown>;
+
+/**
+ * The standard methods of a service on `resource`, by method id: whatever of Get, List, Create, Update and Delete the
+ * contract has. The rest is the domain's own business.
+ */
+export function standardOperations(engine: Engine, resource: Resource, service: DescService): Operations {
+  const found: Record<string, Operation> = {};
+  for (const method of service.methods) {
+    const build = builders.find(({ fits }) => fits(method, resource));
+    if (build) found[`${service.typeName}/${method.name}`] = build.operation(engine, resource, method);
+  }
+  return found;
+}
+
+interface Builder {
+  fits(method: DescMethod, resource: Resource): boolean;
+  operation(engine: Engine, resource: Resource, method: DescMethod): Operation;
+}
+
+const answers = (method: DescMethod, resource: Resource): boolean =>
+  method.output.typeName === resource.schema.typeName;
+
+const builders: readonly Builder[] = [
+  { fits: (m, r) => m.name.startsWith('Get') && answers(m, r), operation: (_, resource) => get(resource) },
+  { fits: (m, r) => m.name.startsWith('List') && listField(m.output, r) !== undefined, operation: list },
+  { fits: (m, r) => m.name.startsWith('Create') && answers(m, r), operation: (_, r, m) => createOne(r, m) },
+  { fits: (m, r) => m.name.startsWith('Update') && answers(m, r), operation: (_, r, m) => updateOne(r, m) },
+  { fits: (m) => m.name.startsWith('Delete'), operation: deleteOne },
+];
+
+function get(resource: Resource): Operation {
+  return {
+    mode: 'read',
+    async run(ctx, request) {
+      const uid = (request as Fields).uid as string;
+      const body = await findBody(ctx.db, resource, uid);
+      if (!body) throw notFound(resource.kind, uid);
+      const message = fromBinary(resource.schema, body);
+      await resource.present?.(ctx, [message]);
+      return message;
+    },
+  };
+}
+
+function list(engine: Engine, resource: Resource, method: DescMethod): Operation {
+  const read = createLister(resource, method.input, engine.tokens);
+  const items = listField(method.output, resource) as DescField;
+  const total = method.output.field.totalCount;
+  return {
+    mode: 'read',
+    async run(ctx, request) {
+      const { messages, totalCount, ...envelope } = await read(ctx, request as ListRequest);
+      await resource.present?.(ctx, messages as never);
+      const response = create(method.output) as Fields;
+      Object.assign(response, envelope, { [items.localName]: messages });
+      if (total) response.totalCount = BigInt(totalCount);
+      return response;
+    },
+  };
+}
+
+function createOne(resource: Resource, method: DescMethod): Operation {
+  const field = resourceField(method.input, resource);
+  return {
+    mode: 'write',
+    async run(ctx, request) {
+      const asked = (request as Fields).parent as string;
+      const parent = (await resource.resolveParent?.(ctx, asked)) ?? asked;
+      const message = ((request as Fields)[field.localName] ?? create(resource.schema)) as Message;
+      return createResource(ctx, resource, message, parent);
+    },
+    event: (_ctx, _request, response) => eventOf(resource, 'create', response),
+  };
+}
+
+/** Validates and stores a new resource; the way in for every create, whatever its method looks like. */
+export async function createResource(
+  ctx: WriteContext,
+  resource: Resource,
+  message: Message,
+  parent: string,
+): Promise<Message> {
+  clearOutputOnly(resource.schema, message);
+  refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message as never) ?? [])]);
+  await holdParent(ctx.db, resource, parent);
+  const uid = newUid(parent);
+  const state = await resource.beforeCreate?.(ctx, message as never, { uid, parent });
+  const stored = await insert(ctx.db, resource, { message, uid, parent, state }, ctx.now);
+  await resource.afterCreate?.(ctx, stored);
+  return presented(ctx, resource, stored.message);
+}
+
+function updateOne(resource: Resource, method: DescMethod): Operation {
+  const field = resourceField(method.input, resource);
+  return {
+    mode: 'write',
+    async run(ctx, request) {
+      const source = (request as Fields)[field.localName] as Fields;
+      const mask = (request as Fields).updateMask as FieldMask | undefined;
+      const before = await find(ctx.db, resource, source.uid as string, ctx.db.lock.update);
+      if (!before) throw notFound(resource.kind, source.uid as string);
+      const message = clone(resource.schema, before.message);
+      const touched = applyMask(resource.schema, message, source, mask?.paths);
+      refuse([
+        ...validate(resource.schema, message, resource.rules, touched),
+        ...(resource.check?.(message as never) ?? []),
+      ]);
+      const state = (await resource.beforeUpdate?.(ctx, before, message as never)) ?? before.state;
+      const after = await update(ctx.db, resource, before, { message, state }, ctx.now);
+      return presented(ctx, resource, after.message);
+    },
+    event: (_ctx, _request, response) => eventOf(resource, 'update', response),
+  };
+}
+
+function deleteOne(engine: Engine, resource: Resource): Operation {
+  return {
+    mode: 'write',
+    async run(ctx, request) {
+      await removeTree(ctx, engine.kinds, resource, (request as Fields).uid as string);
+      return create(EmptySchema);
+    },
+    event: (_ctx, request) => eventOf(resource, 'delete', request),
+  };
+}
+
+/** `body` carries the uid: the resource itself or, for a deletion, the request. */
+function eventOf(resource: Resource, change: 'create' | 'update' | 'delete', body: Message): EventFacts {
+  const uid = (body as Fields).uid as string;
+  const { subject = uid, group = parentOf(uid) } = resource.event?.(change, body as never) ?? {};
+  return { subject, extensions: { group }, body };
+}
+
+/** What is stored may be hydrated for the answer, so the answer is a copy. */
+async function presented(ctx: WriteContext, resource: Resource, message: Message): Promise<Message> {
+  if (!resource.present) return message;
+  const copy = clone(resource.schema, message);
+  await resource.present(ctx, [copy] as never);
+  return copy;
+}
+
+const listField = (output: DescMessage, resource: Resource): DescField | undefined =>
+  output.fields.find((f) => f.fieldKind === 'list' && f.message?.typeName === resource.schema.typeName);
+
+function resourceField(input: DescMessage, resource: Resource): DescField {
+  const field = input.fields.find((f) => f.fieldKind === 'message' && f.message.typeName === resource.schema.typeName);
+  if (!field) throw new Error(`${input.typeName} has no field of type ${resource.schema.typeName}`);
+  return field;
+}

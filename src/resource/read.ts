@@ -1,0 +1,77 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { Reader, Row } from '../store/store.ts';
+import type { Resource, State, Stored } from './definition.ts';
+
+export interface ResourceRow extends Row {
+  readonly uid: string;
+  readonly parent: string;
+  readonly created: number;
+  readonly updated: number;
+  readonly body: Uint8Array;
+  readonly state: string | null;
+}
+
+const COLUMNS = 'uid, parent, created, updated, body, state';
+const FIND = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid = $2`;
+const FIND_CHILDREN = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
+const FIND_BODY = 'SELECT body FROM resource WHERE kind = $1 AND uid = $2';
+const FIND_BY_KEY = 'SELECT uid FROM natural_key WHERE kind = $1 AND key = $2';
+const FIND_REFERRING = 'SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value = $3 ORDER BY uid';
+
+/** With `lock`, holds the row until the transaction ends. */
+export async function find(db: Reader, resource: Resource, uid: string, lock = ''): Promise<Stored | undefined> {
+  const row = await db.get<ResourceRow>(FIND + lock, resource.kind, uid);
+  return row && toStored(resource, row);
+}
+
+/** The message alone: what a get needs. */
+export async function findBody(db: Reader, resource: Resource, uid: string): Promise<Uint8Array | undefined> {
+  return (await db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid))?.body;
+}
+
+export async function findChildren(db: Reader, resource: Resource, parent: string): Promise<Stored[]> {
+  return (await db.all<ResourceRow>(FIND_CHILDREN, resource.kind, parent)).map((row) => toStored(resource, row));
+}
+
+/** The uid under a unique key, such as a name under its parent. */
+export async function findByKey(db: Reader, resource: Resource, key: string): Promise<string | undefined> {
+  return (await db.get<{ uid: string }>(FIND_BY_KEY, resource.kind, key))?.uid;
+}
+
+/** The uids whose declared reference `field` has `value`. */
+export async function findReferring(db: Reader, resource: Resource, field: string, value: string): Promise<string[]> {
+  return (await db.all<{ uid: string }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
+}
+
+/** Those of `uids` that exist, in the order of their uids. */
+export async function findAll(
+  db: Reader,
+  resource: Resource,
+  uids: readonly string[],
+): Promise<(Stored & { readonly body: Uint8Array })[]> {
+  const found: (Stored & { body: Uint8Array })[] = [];
+  for (let at = 0; at < uids.length; at += BATCH) {
+    // Always as many parameters, so that one prepared statement serves any number of uids.
+    const some = Array.from({ length: BATCH }, (_, i) => uids[at + i] ?? '');
+    const rows = await db.all<ResourceRow>(FIND_BATCH, resource.kind, ...some);
+    for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
+  }
+  return found;
+}
+
+const BATCH = 50;
+const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${Array.from(
+  { length: BATCH },
+  (_, i) => `$${i + 2}`,
+).join(', ')}) ORDER BY uid`;
+
+function toStored(resource: Resource, row: ResourceRow): Stored {
+  return {
+    uid: row.uid,
+    parent: row.parent,
+    created: row.created,
+    updated: row.updated,
+    message: fromBinary(resource.schema, row.body),
+    state: row.state === null ? undefined : (JSON.parse(row.state) as State),
+  };
+}

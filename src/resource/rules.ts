@@ -1,0 +1,20 @@
+import type { Rule } from './definition.ts';
+
+const NAME = /^[a-z0-9 ._-]{1,}$/;
+const DESCRIPTION = /^[\S ]{0,512}$/;
+
+export interface Lengths {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A name: lower case, digits, space, dot, underscore and dash. */
+export const name =
+  ({ min = 1, max = 255 }: Lengths = {}): Rule<string> =>
+  (value) => {
+    if (value.length < min || value.length > max) return `must have ${min} to ${max} characters`;
+    return NAME.test(value) ? undefined : `must match ${NAME.source}`;
+  };
+
+export const description: Rule<string> = (value) =>
+  value.length <= 512 && DESCRIPTION.test(value) ? undefined : 'must be one line of at most 512 characters';

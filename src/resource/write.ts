@@ -1,0 +1,152 @@
+import { type DescMessage, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { alreadyExists, notFound, precondition } from '../base/errors.ts';
+import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
+import type { Maybe, Transaction } from '../store/store.ts';
+import type { Place, Resource, State, Stored } from './definition.ts';
+import { type Membership, membershipsOf } from './membership.ts';
+
+const INSERT = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const UPDATE = 'UPDATE resource SET updated = $3, keys = $4, body = $5, state = $6 WHERE kind = $1 AND uid = $2';
+const DELETE = 'DELETE FROM resource WHERE kind = $1 AND uid = $2';
+const CLAIM_KEY = 'INSERT INTO natural_key (kind, key, uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
+const FREE_KEY = 'DELETE FROM natural_key WHERE kind = $1 AND key = $2 AND uid = $3';
+const ADD_REFERENCE = 'INSERT INTO reference (kind, field, value, uid) VALUES ($1, $2, $3, $4)';
+const DROP_REFERENCE = 'DELETE FROM reference WHERE kind = $1 AND field = $2 AND value = $3 AND uid = $4';
+const JOIN_LIST = `INSERT INTO list (scope, kind, facet, n) VALUES ($1, $2, $3, 1)
+  ON CONFLICT (scope, kind, facet) DO UPDATE SET n = list.n + 1 RETURNING id`;
+const LEAVE_LIST = 'UPDATE list SET n = n - 1 WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id';
+const FIND_LIST = 'SELECT id FROM list WHERE scope = $1 AND kind = $2 AND facet = $3';
+const ADD_ENTRY = 'INSERT INTO entry (list, sort, key, uid) VALUES ($1, $2, $3, $4)';
+const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
+const FIND_HOLDER = 'SELECT kind FROM resource WHERE kind = $1 AND uid = $2';
+
+/** Refuses a parent that does not exist, and keeps it from being deleted until the transaction ends. */
+export async function holdParent(tx: Transaction, resource: Resource, parent: string): Promise<void> {
+  if (parent === ROOT && resource.parents.includes(ROOT)) return;
+  if (depthOf(parent) >= MAX_DEPTH) {
+    throw precondition('HIERARCHY_TOO_DEEP', parent, `resources can be nested at most ${MAX_DEPTH} levels deep`);
+  }
+  const kinds = resource.parents.filter((kind) => kind !== ROOT);
+  for (const kind of kinds) if (await tx.get(FIND_HOLDER + tx.lock.share, kind, parent)) return;
+  throw notFound(kinds[0] ?? 'parent', parent);
+}
+
+export interface Draft<S extends DescMessage> extends Place {
+  readonly message: MessageShape<S>;
+  readonly state?: State | undefined;
+}
+
+/** Stores a new resource with its uid and times, its keys, references and places in the listing index. */
+export async function insert<S extends DescMessage>(
+  tx: Transaction,
+  resource: Resource<S>,
+  draft: Draft<S>,
+  now: number,
+): Promise<Stored> {
+  const { uid, parent, state } = draft;
+  const message: Message = Object.assign(draft.message, { uid });
+  stamp(resource, message, 'createTime', now);
+  stamp(resource, message, 'updateTime', now);
+  const stored: Stored = { uid, parent, created: now, updated: now, message, state };
+  await tx.run(INSERT, resource.kind, uid, parent, now, now, ...columnsOf(resource, stored));
+  await change(tx, resource, uid, undefined, stored);
+  return stored;
+}
+
+/** Stores what `message` and `state` have become. */
+export async function update(
+  tx: Transaction,
+  resource: Resource,
+  before: Stored,
+  after: Pick<Stored, 'message' | 'state'>,
+  now: number,
+): Promise<Stored> {
+  // Never earlier than before, even when the clock was set back.
+  const updated = Math.max(now, before.updated);
+  stamp(resource, after.message, 'updateTime', updated);
+  const stored: Stored = { ...before, ...after, updated };
+  await tx.run(UPDATE, resource.kind, stored.uid, updated, ...columnsOf(resource, stored));
+  await change(tx, resource, stored.uid, before, stored);
+  return stored;
+}
+
+export async function remove(tx: Transaction, resource: Resource, stored: Stored): Promise<void> {
+  await tx.run(DELETE, resource.kind, stored.uid);
+  await change(tx, resource, stored.uid, stored, undefined);
+}
+
+/** keys, body, state */
+function columnsOf(resource: Resource, stored: Stored): [string, Uint8Array, string | null] {
+  const keys = Object.fromEntries(Object.entries(resource.sortKeys).map(([field, keyOf]) => [field, keyOf(stored)]));
+  return [
+    JSON.stringify(keys),
+    toBinary(resource.schema, stored.message),
+    stored.state === undefined ? null : JSON.stringify(stored.state),
+  ];
+}
+
+function stamp(resource: Resource, message: Message, field: 'createTime' | 'updateTime', ms: number): void {
+  if (field in resource.schema.field) Object.assign(message, { [field]: timestampFromMs(ms) });
+}
+
+/** Brings keys, references and the listing index from what they were to what they must be. */
+async function change(
+  tx: Transaction,
+  resource: Resource,
+  uid: string,
+  before: Stored | undefined,
+  after: Stored | undefined,
+): Promise<void> {
+  await changeKeys(tx, resource, uid, before, after);
+  await changeReferences(tx, resource, uid, before, after);
+  await changeMemberships(tx, resource, uid, before, after);
+}
+
+async function changeKeys(tx: Transaction, resource: Resource, uid: string, before?: Stored, after?: Stored) {
+  const keysOf = (stored?: Stored) => (stored && resource.unique?.(stored.message as never, stored.parent)) ?? [];
+  const [old, wanted] = [keysOf(before), keysOf(after)];
+  for (const { key } of old) {
+    if (!wanted.some((w) => w.key === key)) await tx.run(FREE_KEY, resource.kind, key, uid);
+  }
+  for (const { key, taken } of wanted) {
+    if (old.some((o) => o.key === key)) continue;
+    if ((await tx.run(CLAIM_KEY, resource.kind, key, uid)) === 0) throw alreadyExists(resource.kind, key, taken);
+  }
+}
+
+async function changeReferences(tx: Transaction, resource: Resource, uid: string, before?: Stored, after?: Stored) {
+  for (const [field, valuesOf] of Object.entries(resource.references ?? {})) {
+    const old = new Set(before ? valuesOf(before.message as never) : []);
+    const wanted = new Set(after ? valuesOf(after.message as never) : []);
+    await each(old.difference(wanted), (value) => tx.run(DROP_REFERENCE, resource.kind, field, value, uid));
+    await each(wanted.difference(old), (value) => tx.run(ADD_REFERENCE, resource.kind, field, value, uid));
+  }
+}
+
+async function changeMemberships(tx: Transaction, resource: Resource, uid: string, before?: Stored, after?: Stored) {
+  const old = byList(before ? membershipsOf(resource, before) : []);
+  const wanted = byList(after ? membershipsOf(resource, after) : []);
+  for (const [list, membership] of [...old, ...[...wanted].filter(([list]) => !old.has(list))]) {
+    const target = wanted.get(list);
+    const { scope, facet } = membership;
+    const statement = !old.has(list) ? JOIN_LIST : target ? FIND_LIST : LEAVE_LIST;
+    const row = await tx.get<{ id: number }>(statement, scope, resource.kind, facet);
+    if (!row) throw new Error(`listing index lost ${list} of ${resource.kind}`);
+    const [from, to] = [old.get(list)?.keys ?? {}, target?.keys ?? {}];
+    for (const [sort, key] of Object.entries(from)) {
+      if (to[sort] !== key) await tx.run(DROP_ENTRY, row.id, sort, key, uid);
+    }
+    for (const [sort, key] of Object.entries(to)) {
+      if (from[sort] !== key) await tx.run(ADD_ENTRY, row.id, sort, key, uid);
+    }
+  }
+}
+
+const byList = (memberships: readonly Membership[]): Map<string, Membership> =>
+  new Map(memberships.map((membership) => [`${membership.scope} ${membership.facet}`, membership]));
+
+async function each<T>(items: Iterable<T>, work: (item: T) => Maybe<unknown>): Promise<void> {
+  for (const item of items) await work(item);
+}

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { createCaller } from '../../src/access/caller.ts';
+import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
+import { setOf } from '../../src/contract/capabilities.ts';
+import {
+  type Group,
+  GroupSchema,
+  ListGroupsRequestSchema,
+} from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { files, methodTable } from '../../src/contract/methods.ts';
+import { groups } from '../../src/domains/iam/groups.ts';
+import type { Caller } from '../../src/resource/context.ts';
+import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
+import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { insert } from '../../src/resource/write.ts';
+import type { Store } from '../../src/store/store.ts';
+import { databases, temporaryStore } from '../support/databases.ts';
+
+const method = methodTable(files).find(({ id }) => id.endsWith('GroupsService/ListGroups'));
+assert.ok(method);
+const LIST = method.capabilities;
+const lister = createLister(groups, ListGroupsRequestSchema, pageTokens(Buffer.alloc(32)));
+
+/** What the index must agree with: every row in memory. */
+interface Known {
+  readonly uid: string;
+  readonly name: string;
+  readonly created: number;
+}
+
+const NAMES = ['app', 'Zeta'.toLowerCase(), 'a b', 'a-b', 'a.b', 'a_b', 'abc', 'web 1', 'web 10', 'web 2'];
+
+for (const database of databases) {
+  describe(`listing groups on ${database.name}`, () => {
+    let store: Store;
+    const known: Known[] = [];
+
+    before(async () => {
+      store = await temporaryStore(database);
+      await store.write(async (tx) => {
+        // A fixed shape: each new group goes below an earlier one, so that the tree is wide and deep.
+        for (let i = 0; i < 120; i++) {
+          const parent = i % 40 === 0 ? ROOT : (known[Math.floor((i * 7) / 9)]?.uid ?? ROOT);
+          const name = `${NAMES[i % NAMES.length]}${i % 3 === 0 ? '' : i}${parent === ROOT ? i : ''}`;
+          if (known.some((k) => parentOf(k.uid) === parent && k.name === name)) continue;
+          const created = 1_700_000_000_000 + (i % 17);
+          const uid = newUid(parent);
+          await insert(tx, groups, { message: create(GroupSchema, { name }), uid, parent }, created);
+          known.push({ uid, name, created });
+        }
+      });
+    });
+    after(() => store.close());
+
+    const callerAt = (...scopes: string[]): Caller =>
+      createCaller(
+        newUid(ROOT),
+        undefined,
+        scopes.map((group) => ({ group, capabilities: setOf(LIST) })),
+      );
+
+    const page = (caller: Caller, request: MessageInitShape<typeof ListGroupsRequestSchema>) =>
+      lister(
+        { method, caller, now: 0, db: store.reader },
+        create(ListGroupsRequestSchema, request) as unknown as ListRequest,
+      );
+
+    async function all(caller: Caller, request: MessageInitShape<typeof ListGroupsRequestSchema>) {
+      const found: string[] = [];
+      let total: number | undefined;
+      let pageToken = '';
+      do {
+        const { messages, nextPageToken, totalCount } = await page(caller, { ...request, pageToken });
+        found.push(...messages.map((message) => (message as Group).uid));
+        total ??= totalCount;
+        assert.equal(totalCount, total);
+        pageToken = nextPageToken;
+      } while (pageToken !== '');
+      assert.equal(found.length, total, 'totalCount is the number of rows visited');
+      return found;
+    }
+
+    const orders = {
+      '': [],
+      'uid desc': [['uid', -1]],
+      name: [['name', 1]],
+      'name desc': [['name', -1]],
+      'create_time desc, name': [
+        ['created', -1],
+        ['name', 1],
+      ],
+      'name, created_at desc, uid desc': [
+        ['name', 1],
+        ['created', -1],
+        ['uid', -1],
+      ],
+    } as const satisfies Record<string, readonly (readonly [keyof Known, 1 | -1])[]>;
+
+    function sorted(rows: readonly Known[], order: keyof typeof orders): string[] {
+      const terms: (readonly [keyof Known, 1 | -1])[] = [...orders[order]];
+      if (!terms.some(([field]) => field === 'uid')) terms.push(['uid', terms[0]?.[1] ?? 1]);
+      const compare = (a: Known, b: Known): number => {
+        for (const [field, sign] of terms) {
+          if (a[field] !== b[field]) return (a[field] < b[field] ? -1 : 1) * sign;
+        }
+        return 0;
+      };
+      return [...rows].sort(compare).map(({ uid }) => uid);
+    }
+
+    test('agrees with a model for any filter, order, caller and page size', async () => {
+      const anyUid = fc.nat(known.length - 1).map((i) => known[i]?.uid ?? '');
+      const filter = fc.oneof(
+        fc.constant({}),
+        anyUid.map((descendantsOf) => ({ descendantsOf })),
+        anyUid.map((childrenOf) => ({ childrenOf })),
+        anyUid.map((ancestorsOf) => ({ ancestorsOf })),
+        fc.constant({ inRoot: true }),
+        fc.array(anyUid, { minLength: 1, maxLength: 70 }).map((ids) => ({ ids })),
+        fc.tuple(anyUid, anyUid).map(([descendantsOf, childrenOf]) => ({ descendantsOf, childrenOf })),
+      );
+      const order = fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[]));
+      const name = fc.constantFrom('', ...NAMES);
+      const request = fc.record({
+        filter,
+        order,
+        name,
+        scopes: fc.array(anyUid, { maxLength: 4 }),
+        pageSize: fc.integer({ min: 1, max: 9 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(request, async ({ filter, order, name, scopes, pageSize }) => {
+          const f: {
+            descendantsOf?: string;
+            childrenOf?: string;
+            ancestorsOf?: string;
+            inRoot?: boolean;
+            ids?: string[];
+          } = filter;
+          const matches = ({ uid, name: own }: Known) =>
+            scopes.some((scope) => isWithin(uid, scope)) &&
+            (f.descendantsOf === undefined || (uid !== f.descendantsOf && isWithin(uid, f.descendantsOf))) &&
+            (f.childrenOf === undefined || parentOf(uid) === f.childrenOf) &&
+            (f.ancestorsOf === undefined || (uid !== f.ancestorsOf && isWithin(f.ancestorsOf, uid))) &&
+            (f.inRoot === undefined || parentOf(uid) === ROOT) &&
+            (f.ids === undefined || f.ids.includes(uid)) &&
+            (name === '' || own === name);
+          const found = await all(callerAt(...scopes), { uidp: filter, orderBy: order, name, pageSize });
+          assert.deepEqual(found, sorted(known.filter(matches), order));
+        }),
+        { seed: 11, numRuns: 250 },
+      );
+    });
+
+    test('skip jumps, also from a page token on', async () => {
+      const roots = known.filter(({ uid }) => parentOf(uid) === ROOT).map(({ uid }) => uid);
+      const caller = callerAt(...roots);
+      const expected = sorted(known, 'name');
+      const jumped = await page(caller, { orderBy: 'name', pageSize: 5, skip: 30 });
+      assert.deepEqual(
+        jumped.messages.map((m) => (m as Group).uid),
+        expected.slice(30, 35),
+      );
+      assert.equal(jumped.skipped, 30);
+      const next = await page(caller, { orderBy: 'name', pageSize: 5, skip: 10, pageToken: jumped.nextPageToken });
+      assert.deepEqual(
+        next.messages.map((m) => (m as Group).uid),
+        expected.slice(45, 50),
+      );
+    });
+
+    test('a caller with hundreds of scopes gets one merged list', async () => {
+      const leaves = known
+        .filter(({ uid }) => !known.some((other) => parentOf(other.uid) === uid))
+        .map(({ uid }) => uid);
+      const missing = Array.from({ length: 400 }, () => newUid(ROOT));
+      const found = await all(callerAt(...leaves, ...missing), { orderBy: 'name desc', pageSize: 7 });
+      assert.deepEqual(
+        found,
+        sorted(
+          known.filter(({ uid }) => leaves.includes(uid)),
+          'name desc',
+        ),
+      );
+    });
+
+    test('a caller without grants sees an empty list', async () => {
+      assert.deepEqual(await all(callerAt(), {}), []);
+    });
+  });
+}

@@ -1,0 +1,55 @@
+// NOTE TO THE OWNER OF THIS FILE: the original was overwritten by mistake while the store was written, and it was not
+// in git. This is a reconstruction from its users (server.ts, list.test.ts). Please put your own version back.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { freshDatabase } from './postgres.ts';
+
+/** Where a server keeps its data; opening it again finds what was there. */
+export interface Home {
+  readonly dataDir: string;
+  readonly databaseUrl: string | undefined;
+  remove(): Promise<void>;
+}
+
+export interface Database {
+  readonly name: string;
+  home(): Promise<Home>;
+}
+
+const temporaryDirectory = (): string => mkdtempSync(join(tmpdir(), 'wharf-data-'));
+
+export const databases: readonly Database[] = [
+  {
+    name: 'SQLite',
+    async home() {
+      const dataDir = temporaryDirectory();
+      return { dataDir, databaseUrl: undefined, remove: async () => rmSync(dataDir, { recursive: true }) };
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    async home() {
+      const { url, drop } = await freshDatabase();
+      const dataDir = temporaryDirectory();
+      const remove = async () => {
+        rmSync(dataDir, { recursive: true });
+        await drop();
+      };
+      return { dataDir, databaseUrl: url, remove };
+    },
+  },
+];
+
+/** An open store of its own; closing it also removes its data. */
+export async function temporaryStore(database: Database): Promise<Store> {
+  const home = await database.home();
+  const store = await openStore(home);
+  const close = async () => {
+    await store.close();
+    await home.remove();
+  };
+  return { ...store, close };
+}

@@ -1,0 +1,152 @@
+import {
+  create,
+  createRegistry,
+  type DescMethodUnary,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf';
+import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  PreconditionFailureSchema,
+  RequestInfoSchema,
+  ResourceInfoSchema,
+} from '../../src/contract/gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
+import { files, methodTable } from '../../src/contract/methods.ts';
+
+/** An error as a client sees it, the same on both wires. */
+export class CallError extends Error {
+  readonly code: number;
+  readonly details: readonly JsonObject[];
+
+  constructor(code: number, message: string, details: readonly JsonObject[]) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+
+  /** The details of one type, such as `BadRequest`. */
+  detail(name: string): JsonObject | undefined {
+    return this.details.find((detail) => String(detail['@type']).endsWith(`.${name}`));
+  }
+
+  /** The fields that a BadRequest complains about. */
+  get fields(): string[] {
+    const violations = (this.detail('BadRequest')?.fieldViolations ?? []) as { field: string }[];
+    return violations.map(({ field }) => field);
+  }
+}
+
+/** Calls any method of the contract over one wire. */
+export interface Client {
+  call<M extends DescMethodUnary>(
+    method: M,
+    request?: MessageInitShape<M['input']>,
+    options?: { readonly token?: string | undefined },
+  ): Promise<MessageShape<M['output']>>;
+  close(): void;
+}
+
+export interface Wire {
+  readonly name: 'REST' | 'gRPC';
+  connect(url: string, token: string | undefined): Client;
+}
+
+export const wires: readonly Wire[] = [
+  { name: 'REST', connect: restClient },
+  { name: 'gRPC', connect: grpcClient },
+];
+
+const registry = createRegistry(
+  ErrorInfoSchema,
+  BadRequestSchema,
+  PreconditionFailureSchema,
+  ResourceInfoSchema,
+  RequestInfoSchema,
+);
+
+const routes = new Map(methodTable(files).map((method) => [method.id, method.routes[0]]));
+
+function restClient(url: string, ownToken: string | undefined): Client {
+  return {
+    async call(method, request, options = { token: ownToken }) {
+      const route = routes.get(`${method.parent.typeName}/${method.name}`);
+      if (!route) throw new Error(`${method.name} has no route`);
+      const message = create(method.input, request as never);
+      const json = toJson(method.input, message) as JsonObject;
+      const path = route.template.replace(/\{([\w.]+)(?:=[^}]*)?\}/g, (_, name: string) =>
+        String(take(json, name) ?? ''),
+      );
+      const body = route.body === '*' ? json : route.body ? take(json, route.body) : undefined;
+      const query = route.body === '*' ? '' : new URLSearchParams(flatten(json)).toString();
+      const response = await fetch(`${url}${path}${query && `?${query}`}`, {
+        method: route.verb,
+        headers: {
+          ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
+          ...(route.body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(route.body !== undefined && { body: JSON.stringify(body ?? {}) }),
+      });
+      const text = await response.text();
+      if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
+      const { code, message: words, details } = JSON.parse(text);
+      throw new CallError(code, words, details);
+    },
+    close() {},
+  };
+}
+
+/** Removes and answers the value at a dotted proto path of a JSON message. */
+function take(json: JsonObject, path: string): JsonValue | undefined {
+  const [name = '', ...rest] = path.split('.');
+  const key = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  if (rest.length > 0) return json[key] === undefined ? undefined : take(json[key] as JsonObject, rest.join('.'));
+  const value = json[key];
+  delete json[key];
+  return value;
+}
+
+/** Query parameters of what is left: nested names are dotted, lists repeat. */
+function flatten(json: JsonObject, prefix = ''): [string, string][] {
+  return Object.entries(json).flatMap(([key, value]): [string, string][] => {
+    if (Array.isArray(value)) return value.map((item) => [prefix + key, String(item)]);
+    if (typeof value === 'object' && value !== null) return flatten(value, `${prefix}${key}.`);
+    return [[prefix + key, String(value)]];
+  });
+}
+
+function grpcClient(url: string, ownToken: string | undefined): Client {
+  const client = new GrpcClient(new URL(url).host, credentials.createInsecure());
+  return {
+    call(method, request, options = { token: ownToken }) {
+      const metadata = new Metadata();
+      if (options.token !== undefined) metadata.set('authorization', `Bearer ${options.token}`);
+      return new Promise((resolve, reject) => {
+        client.makeUnaryRequest(
+          `/${method.parent.typeName}/${method.name}`,
+          (message: Uint8Array) => Buffer.from(message),
+          (bytes: Buffer) => fromBinary(method.output, bytes),
+          toBinary(method.input, create(method.input, request as never)),
+          metadata,
+          (error, response) => (error ? reject(callError(error)) : resolve(response as never)),
+        );
+      });
+    },
+    close: () => client.close(),
+  };
+}
+
+function callError(error: ServiceError): CallError {
+  const [bytes] = error.metadata.get('grpc-status-details-bin');
+  if (!(bytes instanceof Buffer)) return new CallError(error.code, error.details, []);
+  const status = toJson(StatusSchema, fromBinary(StatusSchema, bytes), { registry }) as JsonObject;
+  return new CallError(error.code, error.details, status.details as JsonObject[]);
+}
