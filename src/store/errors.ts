@@ -1,0 +1,21 @@
+import { ApiError, Code, invalid } from '../base/errors.ts';
+import type { Value } from './store.ts';
+
+/** The database cannot serve now. Clients see the description; the driver's own words stay in `cause`, for the log. */
+export function unavailable(description: string, cause?: unknown): ApiError {
+  const error = new ApiError(Code.UNAVAILABLE, `Unavailable: ${description}`);
+  if (cause !== undefined) error.cause = cause;
+  return error;
+}
+
+export const isUnavailable = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === Code.UNAVAILABLE;
+
+export const closed = (): ApiError => unavailable('the database is closed');
+
+export const nulInText = (): ApiError => invalid('text', 'must not contain the character NUL');
+
+/** PostgreSQL cannot store NUL in text and SQLite stores it but cuts it short in places: neither is asked to. */
+export function refuseNul(params: readonly Value[]): void {
+  for (const param of params) if (typeof param === 'string' && param.includes('\0')) throw nulInText();
+}

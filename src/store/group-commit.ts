@@ -1,0 +1,91 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isUnavailable, unavailable } from './errors.ts';
+import { openSession } from './session.ts';
+import type { Connection } from './sqlite-connection.ts';
+import type { Maybe, Transaction } from './store.ts';
+
+/** The jobs of a batch run without a pause for other work of the process, so a batch stays short. */
+const MAX_BATCH = 64;
+
+interface Job {
+  work(tx: Transaction): unknown;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+export interface GroupCommit {
+  write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
+  /** Resolves when no write is waiting or under way. */
+  idle(): Promise<void>;
+}
+
+/**
+ * Writes that come together share a transaction, and with it the one sync to disk that a commit costs. Each has a
+ * savepoint of its own: when it throws, it alone is undone. Nobody gets an answer before the commit.
+ */
+export function createGroupCommit(connection: Connection, begin: () => Promise<void>): GroupCommit {
+  const waiting: Job[] = [];
+  let draining: Promise<void> | undefined;
+
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) {
+      // Calls that arrived in the same turn of the event loop join the batch, and sockets get their turn between batches.
+      await nextTurn();
+      await commitTogether(waiting.splice(0, MAX_BATCH));
+    }
+    draining = undefined;
+  }
+
+  async function commitTogether(batch: readonly Job[]): Promise<void> {
+    const answers: (() => void)[] = [];
+    try {
+      await begin();
+      for (const job of batch) answers.push(await runAlone(job));
+      connection.run('COMMIT');
+    } catch (cause) {
+      rollBack();
+      // Also those that failed by themselves: they may have done so over rows that are now undone.
+      const error = isUnavailable(cause) ? cause : unavailable('the database could not commit', cause);
+      for (const job of batch) job.reject(error);
+      return;
+    }
+    for (const answer of answers) answer();
+  }
+
+  /** Runs a job in its savepoint and hands back the answer to give once the batch is committed. */
+  async function runAlone(job: Job): Promise<() => void> {
+    const session = openSession(connection);
+    connection.run('SAVEPOINT job');
+    try {
+      const value = await job.work(session.tx);
+      if (session.failure() !== undefined) throw session.failure();
+      connection.run('RELEASE job');
+      return () => job.resolve(value);
+    } catch (error) {
+      // A full disk or an I/O error can make SQLite undo the whole transaction: then no other job of it survives.
+      if (!connection.inTransaction()) throw session.failure() ?? error;
+      connection.run('ROLLBACK TO job');
+      connection.run('RELEASE job');
+      return () => job.reject(error);
+    } finally {
+      session.end();
+    }
+  }
+
+  function rollBack(): void {
+    try {
+      if (connection.inTransaction()) connection.run('ROLLBACK');
+    } catch {
+      // The next BEGIN will say what is wrong with the database.
+    }
+  }
+
+  return {
+    write: <T>(work: (tx: Transaction) => Maybe<T>) =>
+      new Promise<T>((resolve, reject) => {
+        waiting.push({ work, resolve: (value) => resolve(value as T), reject });
+        draining ??= drain();
+      }),
+    idle: async () => draining,
+  };
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { openStore } from './open.ts';
+
+describe('openStore', () => {
+  let dataDir: string;
+  before(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'wharf-open-'));
+  });
+  after(() => rmSync(dataDir, { recursive: true }));
+
+  it('keeps SQLite in the data directory, creates both and says what it migrated', async () => {
+    const lines: unknown[] = [];
+    const log = {
+      info: (fields: object, message: string) => void lines.push({ ...fields, message }),
+      warn: () => assert.fail(),
+    };
+    const fresh = join(dataDir, 'a', 'b');
+    for (const databaseUrl of [undefined, '']) {
+      const store = await openStore({ dataDir: fresh, databaseUrl, log });
+      await store.ping();
+      await store.close();
+    }
+    assert.ok(existsSync(join(fresh, 'wharfinger.db')));
+    assert.deepEqual(lines, [{ id: 1, name: 'foundation', message: 'migrated the database' }]);
+  });
+
+  it('refuses another kind of URL without repeating its password', async () => {
+    for (const databaseUrl of ['mysql://u:secret@h/d', 'secret', 'postgres:secret', ' postgres://u:secret@h/d']) {
+      await assert.rejects(openStore({ dataDir, databaseUrl }), (error: Error) => {
+        assert.match(error.message, /^the database URL must start with postgres:\/\/[^\n]*$/);
+        return !error.message.includes('secret');
+      });
+    }
+  });
+
+  it('says in one line why it could not open', async () => {
+    const file = join(dataDir, 'file');
+    writeFileSync(file, 'x');
+    const damaged = join(dataDir, 'damaged');
+    await openStore({ dataDir: damaged }).then((store) => store.close());
+    writeFileSync(join(damaged, 'wharfinger.db'), 'no database at all '.repeat(1000));
+    const cases: [Parameters<typeof openStore>[0], RegExp][] = [
+      [{ dataDir: file }, /^cannot open the database .*EEXIST/],
+      [{ dataDir: damaged }, /^cannot open the database .*wharfinger\.db: the database file is not a database/],
+      [
+        { dataDir, databaseUrl: 'postgres://u:secret@127.0.0.1:1/d' },
+        /^cannot open the PostgreSQL database: the database cannot be reached: .*ECONNREFUSED/,
+      ],
+      [{ dataDir, databaseUrl: 'postgres://u:secret@h:port/d' }, /^cannot open the PostgreSQL database: /],
+    ];
+    for (const [config, expected] of cases) {
+      await assert.rejects(openStore(config), (error: Error) => {
+        assert.match(error.message, expected);
+        assert.doesNotMatch(error.message, /\n|secret/);
+        return true;
+      });
+    }
+  });
+});

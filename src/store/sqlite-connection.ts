@@ -1,0 +1,93 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { refuseNul, unavailable } from './errors.ts';
+import { type Row, type Transaction, UniqueViolation, type Value } from './store.ts';
+
+/** One SQLite connection that speaks the store's language: `$1` parameters, typed errors, statements prepared once. */
+export interface Connection extends Transaction {
+  all<R extends Row>(sql: string, ...params: Value[]): R[];
+  get<R extends Row>(sql: string, ...params: Value[]): R | undefined;
+  run(sql: string, ...params: Value[]): number;
+  inTransaction(): boolean;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly readOnly: boolean;
+  /** How long a statement blocks, and with it the whole process, while another process holds the lock it needs. */
+  readonly blockMs: number;
+}
+
+export function connect(path: string, { readOnly, blockMs }: ConnectionOptions): Connection {
+  const database = attempt(() => new DatabaseSync(path, { readOnly, timeout: blockMs }));
+  const statements = new Map<string, StatementSync>();
+
+  const prepare = (sql: string): StatementSync => {
+    let statement = statements.get(sql);
+    if (statement === undefined) {
+      statement = database.prepare(sql.replace(/\$(\d+)/g, '?$1'));
+      statements.set(sql, statement);
+    }
+    return statement;
+  };
+  const using = <T>(sql: string, params: Value[], step: (statement: StatementSync) => T): T =>
+    attempt(() => {
+      refuseNul(params);
+      return step(prepare(sql));
+    });
+
+  return {
+    all: <R extends Row>(sql: string, ...params: Value[]) => using(sql, params, (s) => s.all(...params) as R[]),
+    get: <R extends Row>(sql: string, ...params: Value[]) =>
+      using(sql, params, (s) => s.get(...params) as R | undefined),
+    run: (sql, ...params) => using(sql, params, (s) => Number(s.run(...params).changes)),
+    bytewise: '',
+    lock: { share: '', update: '' },
+    inTransaction: () => database.isTransaction,
+    close: () => database.close(),
+  };
+}
+
+/** Result codes of SQLite: the low byte is the kind of error, the rest its variant. https://sqlite.org/rescode.html */
+const BUSY = 5;
+const CONSTRAINT_UNIQUE = new Set([2067, 1555, 2579]);
+const TROUBLE: ReadonlyMap<number, string> = new Map([
+  [BUSY, 'another process is writing to the database'],
+  [6, 'another process is writing to the database'],
+  [7, 'the database ran out of memory'],
+  [8, 'the database is read-only'],
+  [10, 'the database could not read or write its file'],
+  [11, 'the database file is damaged'],
+  [13, 'the disk is full'],
+  [14, 'the database file cannot be opened'],
+  [23, 'the database file may not be used'],
+  [26, 'the database file is not a database'],
+]);
+
+function attempt<T>(step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+/** What is not the database's own trouble, such as a mistake in a statement, stays as it is: a bug, to be logged. */
+function translate(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === undefined) return error;
+  if (CONSTRAINT_UNIQUE.has(code)) return new UniqueViolation(tableIn((error as Error).message), error);
+  const trouble = TROUBLE.get(code & 0xff);
+  return trouble === undefined ? error : unavailable(trouble, error);
+}
+
+function resultCode(error: unknown): number | undefined {
+  if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') return error.errcode;
+  return undefined;
+}
+
+/** `natural_key` of `UNIQUE constraint failed: natural_key.kind, natural_key.key`. */
+const tableIn = (message: string): string => /failed: (\w+)\./.exec(message)?.[1] ?? 'unknown';
+
+/** Whether an error says that another process held the lock. */
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Error && ((resultCode(error.cause) ?? 0) & 0xff) === BUSY;

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { databases, type Home } from '../../test/support/databases.ts';
+import { ApiError, Code } from '../base/errors.ts';
+import { openStore } from './open.ts';
+import { type Row, type Store, type Transaction, UniqueViolation } from './store.ts';
+
+const PUT = 'INSERT INTO setting (key, value) VALUES ($1, $2)';
+const ALL = 'SELECT key, value FROM setting ORDER BY key';
+const put =
+  (key: string, value = '') =>
+  (tx: Transaction) =>
+    tx.run(PUT, key, value);
+const plain = (rows: readonly Row[]): Row[] => rows.map((row) => ({ ...row }));
+const unavailable = { name: 'ApiError', code: Code.UNAVAILABLE };
+
+for (const database of databases) {
+  describe(`store on ${database.name}`, () => {
+    let home: Home;
+    let store: Store;
+    const keys = async (): Promise<unknown[]> => (await store.reader.all(ALL)).map(({ key }) => key);
+
+    before(async () => {
+      home = await database.home();
+      store = await openStore(home);
+    });
+    beforeEach(() => store.write((tx) => tx.run('DELETE FROM setting')));
+    after(async () => {
+      await store.close();
+      await home.remove();
+    });
+
+    it('shows what was acknowledged to the very next read', async () => {
+      for (let i = 0; i < 20; i++) {
+        await store.write(put(`k${i}`));
+        assert.ok(await store.reader.get('SELECT 1 AS found FROM setting WHERE key = $1', `k${i}`));
+      }
+    });
+
+    it('answers rows, one row or nothing, and how many rows changed', async () => {
+      assert.equal(await store.write(put('a', 'x')), 1);
+      await store.write(put('b', 'y'));
+      assert.deepEqual(plain(await store.reader.all(ALL)), [
+        { key: 'a', value: 'x' },
+        { key: 'b', value: 'y' },
+      ]);
+      assert.equal(await store.reader.get('SELECT value FROM setting WHERE key = $1', 'none'), undefined);
+      assert.equal(await store.write((tx) => tx.run('UPDATE setting SET value = $1', 'z')), 2);
+      assert.equal(await store.write((tx) => tx.run('DELETE FROM setting WHERE key = $1', 'none')), 0);
+    });
+
+    it('numbers its parameters: in any order and more than once', async () => {
+      const row = await store.write((tx) =>
+        tx.get(`${PUT.replace('$1, $2', '$2, $1')} ON CONFLICT (key) DO UPDATE SET value = $1 RETURNING *`, 'v', 'k'),
+      );
+      assert.deepEqual({ ...row }, { key: 'k', value: 'v' });
+    });
+
+    it('keeps a transaction to itself until it commits', async () => {
+      await store.write(async (tx) => {
+        await tx.run(PUT, 'a', '');
+        assert.equal((await tx.all(ALL)).length, 1, 'the transaction sees its own row');
+        assert.equal((await store.reader.all(ALL)).length, 0, 'others do not');
+      });
+      assert.deepEqual(await keys(), ['a']);
+    });
+
+    it('undoes everything when the work throws, and hands on the error', async () => {
+      const mine = new Error('mine');
+      const work = async (tx: Transaction) => {
+        await tx.run(PUT, 'a', '');
+        throw mine;
+      };
+      await assert.rejects(store.write(work), (error) => error === mine);
+      const sync = () => {
+        throw mine;
+      };
+      await assert.rejects(store.write(sync), (error) => error === mine);
+      assert.deepEqual(await keys(), []);
+    });
+
+    it('undoes only the one of many concurrent writes that fails', async () => {
+      const writes = Array.from({ length: 200 }, (_, i) =>
+        store.write(async (tx) => {
+          await tx.run(PUT, `k${i}`, '');
+          if (i % 3 === 0) throw new Error(`fails ${i}`);
+          return i;
+        }),
+      );
+      const results = await Promise.allSettled(writes);
+      const failed = results.flatMap((r, i) => (r.status === 'rejected' ? [[i, r.reason.message]] : []));
+      const expected = Array.from({ length: 67 }, (_, i) => [i * 3, `fails ${i * 3}`]);
+      assert.deepEqual(failed, expected);
+      assert.deepEqual(
+        results.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : [])),
+        Array.from({ length: 200 }, (_, i) => i).filter((i) => i % 3 !== 0),
+      );
+      assert.equal((await keys()).length, 133);
+    });
+
+    it('loses no update of concurrent writers that lock what they read', async () => {
+      await store.write(put('n', '0'));
+      const increment = async (tx: Transaction) => {
+        const row = await tx.get<{ value: string }>(`SELECT value FROM setting WHERE key = $1${tx.lock.update}`, 'n');
+        await tx.run('UPDATE setting SET value = $1 WHERE key = $2', String(Number(row?.value) + 1), 'n');
+      };
+      await Promise.all(Array.from({ length: 100 }, () => store.write(increment)));
+      assert.equal((await store.reader.get(ALL))?.value, '100');
+    });
+
+    it('names the table of a unique violation, of a primary key and of another one', async () => {
+      await store.write(put('a'));
+      await assert.rejects(store.write(put('a')), (e) => e instanceof UniqueViolation && e.table === 'setting');
+      const list = (tx: Transaction) =>
+        tx.run('INSERT INTO list (scope, kind, facet, n) VALUES ($1, $2, $3, $4)', 'c:x', 'group', '', 0);
+      await store.write(list);
+      await assert.rejects(store.write(list), (e) => e instanceof UniqueViolation && e.table === 'list');
+    });
+
+    it('lets exactly one of many concurrent writers take a key', async () => {
+      const results = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => store.write(put('same', `${i}`))));
+      const lost = results.flatMap((r) => (r.status === 'rejected' ? [r.reason] : []));
+      assert.equal(lost.length, 29);
+      assert.ok(lost.every((error) => error instanceof UniqueViolation));
+    });
+
+    it('ends a transaction with its first failed statement, even when the work goes on', async () => {
+      await store.write(put('a'));
+      const tried: unknown[] = [];
+      const goOn = async (tx: Transaction) => {
+        for (const key of ['b', 'a', 'c']) {
+          try {
+            tried.push(await tx.run(PUT, key, ''));
+          } catch (error) {
+            tried.push(error);
+          }
+        }
+      };
+      await assert.rejects(store.write(goOn), UniqueViolation);
+      assert.equal(tried[0], 1);
+      assert.ok(tried[1] instanceof UniqueViolation);
+      assert.equal(tried[2], tried[1], 'a later statement meets the same error');
+      assert.deepEqual(await keys(), ['a']);
+    });
+
+    it('refuses a statement that comes after the end of its transaction', async () => {
+      let kept: Transaction | undefined;
+      await store.write((tx) => {
+        kept = tx;
+      });
+      await assert.rejects(async () => kept?.run(PUT, 'late', ''), /after the end/);
+      assert.deepEqual(await keys(), []);
+    });
+
+    it('orders text by its bytes', async () => {
+      const words = ['B', 'a', 'Z', 'é', 'A-', 'A', '_', '~', '', 'ä', '😀', '\uffff', 'a b', 'a-b', 'ab', '0'];
+      await store.write(async (tx) => {
+        for (const word of words) await tx.run(PUT, word, word);
+      });
+      const expected = [...words].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      assert.deepEqual(await keys(), expected);
+    });
+
+    it('orders text from JSON by its bytes when asked to', async () => {
+      const names = ['b', 'B', 'a', 'A'];
+      const insert = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body)
+        VALUES ('sorted', $1, '/', 0, 0, $2, $3)`;
+      await store.write(async (tx) => {
+        for (const name of names) await tx.run(insert, name, JSON.stringify({ name }), new Uint8Array(0));
+      });
+      const name = `(keys ->> 'name')${store.reader.bytewise}`;
+      const rows = await store.reader.all(
+        `SELECT uid FROM resource WHERE kind = 'sorted' AND ${name} > $1 ORDER BY ${name}`,
+        'A',
+      );
+      assert.deepEqual(
+        rows.map(({ uid }) => uid),
+        ['B', 'a', 'b'],
+      );
+    });
+
+    it('keeps bytes, integers, JSON and nothing as they are', async () => {
+      const put = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+      const large = new Uint8Array(3_000_000).map((_, i) => i % 251);
+      const cases = [
+        { uid: 'large', created: Number.MAX_SAFE_INTEGER, updated: Number.MIN_SAFE_INTEGER, body: large, state: null },
+        { uid: 'empty', created: 0, updated: -1, body: new Uint8Array(0), state: '{}' },
+        { uid: 'view', created: 2 ** 31, updated: 1, body: large.subarray(5, 9), state: '' },
+      ];
+      await store.write(async (tx) => {
+        for (const { uid, created, updated, body, state } of cases) {
+          await tx.run(put, 'test', uid, '/', created, updated, JSON.stringify({ name: uid, n: 'é"' }), body, state);
+        }
+      });
+      for (const expected of cases) {
+        const row = await store.reader.get<{ body: Uint8Array; keys: string } & Row>(
+          `SELECT uid, created, updated, body, state, keys, keys ->> 'name' AS name FROM resource WHERE kind = $1 AND uid = $2`,
+          'test',
+          expected.uid,
+        );
+        assert.ok(row);
+        assert.ok(row.body instanceof Uint8Array);
+        assert.equal(Buffer.compare(row.body, expected.body), 0);
+        assert.deepEqual(JSON.parse(row.keys), { name: expected.uid, n: 'é"' });
+        const { uid, created, updated, state } = expected;
+        assert.deepEqual({ ...row, body: 0, keys: '' }, { uid, created, updated, state, body: 0, keys: '', name: uid });
+      }
+      const counted = await store.reader.get(
+        'SELECT count(*) AS n, sum(updated) AS total, max(created) > $1 AS above FROM resource WHERE kind = $2 AND uid <> $3',
+        5,
+        'test',
+        'large',
+      );
+      assert.deepEqual({ ...counted }, { n: 2, total: 0, above: 1 });
+    });
+
+    it('refuses an integer that a number cannot hold rather than round it', async () => {
+      await assert.rejects(async () => store.reader.get('SELECT 9007199254740993 AS n'), RangeError);
+    });
+
+    it('refuses NUL in text, to read by and to write, as a bad argument', async () => {
+      const bad = { name: 'ApiError', code: Code.INVALID_ARGUMENT };
+      await assert.rejects(store.write(put('a\0b')), bad);
+      await assert.rejects(async () => store.reader.get('SELECT 1 FROM setting WHERE key = $1', '\0'), bad);
+      assert.deepEqual(await keys(), []);
+    });
+
+    it('takes texts that mean something to SQL as mere text', async () => {
+      const texts = ["'; DROP TABLE setting; --", '$1', '?1', '%_\\', '"', "''", '\u2028'];
+      await store.write(async (tx) => {
+        for (const text of texts) await tx.run(PUT, text, text);
+      });
+      for (const text of texts) {
+        assert.equal((await store.reader.get('SELECT value FROM setting WHERE key = $1', text))?.value, text);
+      }
+    });
+
+    it('hands on a mistake in a statement as no ApiError, so that it is logged as the bug it is', async () => {
+      await assert.rejects(
+        store.write((tx) => tx.run('NONSENSE')),
+        (error) => !(error instanceof ApiError),
+      );
+      await assert.rejects(
+        async () => store.reader.get('SELECT nothing'),
+        (error) => !(error instanceof ApiError),
+      );
+      await store.write(put('fine'));
+    });
+
+    it('is pinged, and once closed is unavailable for good', async () => {
+      const other = await openStore(home);
+      await other.ping();
+      const underWay = other.write(put('before'));
+      const closing = other.close();
+      await assert.rejects(other.write(put('after')), unavailable);
+      await Promise.all([underWay, closing, other.close()]);
+      await assert.rejects(async () => other.reader.all(ALL), unavailable);
+      await assert.rejects(async () => other.reader.get(ALL), unavailable);
+      await assert.rejects(other.ping(), unavailable);
+      assert.deepEqual(await keys(), ['before']);
+    });
+  });
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { fromBinary } from '@bufbuild/protobuf';
+import { resources } from '../../src/domains/domains.ts';
+import type { Resource, Stored } from '../../src/resource/definition.ts';
+import { membershipsOf } from '../../src/resource/membership.ts';
+import type { Reader, Row } from '../../src/store/store.ts';
+
+interface ResourceRow extends Row {
+  kind: string;
+  uid: string;
+  parent: string;
+  created: number;
+  updated: number;
+  body: Uint8Array;
+}
+
+/** Recomputes the listing index, keys and references from the resources alone, and compares with what the tables hold. */
+export async function assertConsistent(db: Reader): Promise<void> {
+  const kinds = new Map<string, Resource>(resources.map((resource) => [resource.kind, resource]));
+  const entries: string[] = [];
+  const counts = new Map<string, number>();
+  const keys: string[] = [];
+  const references: string[] = [];
+  for (const row of await db.all<ResourceRow>('SELECT kind, uid, parent, created, updated, body FROM resource')) {
+    const resource = kinds.get(row.kind);
+    assert.ok(resource, `unknown kind ${row.kind}`);
+    const message = fromBinary(resource.schema, row.body);
+    const stored: Stored = { ...row, message, state: undefined };
+    for (const { scope, facet, keys: sorts } of membershipsOf(resource, stored)) {
+      const list = `${scope}|${row.kind}|${facet}`;
+      counts.set(list, (counts.get(list) ?? 0) + 1);
+      for (const [sort, key] of Object.entries(sorts)) entries.push(`${list}|${sort}|${key}|${row.uid}`);
+    }
+    for (const { key } of resource.unique?.(message as never, row.parent) ?? [])
+      keys.push(`${row.kind}|${key}|${row.uid}`);
+    for (const [field, valuesOf] of Object.entries(resource.references ?? {})) {
+      for (const value of new Set(valuesOf(message as never))) {
+        references.push(`${row.kind}|${field}|${value}|${row.uid}`);
+      }
+    }
+  }
+  const texts = async (sql: string): Promise<string[]> =>
+    (await db.all<{ text: string }>(sql)).map(({ text }) => text).sort();
+  assert.deepEqual(
+    await texts(`SELECT l.scope || '|' || l.kind || '|' || l.facet || '|' || e.sort || '|' || e.key || '|' || e.uid AS text
+      FROM entry e JOIN list l ON l.id = e.list`),
+    entries.sort(),
+  );
+  assert.deepEqual(
+    await texts(`SELECT scope || '|' || kind || '|' || facet || '|' || n AS text FROM list WHERE n <> 0`),
+    [...counts].map(([list, n]) => `${list}|${n}`).sort(),
+  );
+  assert.deepEqual(await texts(`SELECT kind || '|' || key || '|' || uid AS text FROM natural_key`), keys.sort());
+  assert.deepEqual(
+    await texts(`SELECT kind || '|' || field || '|' || value || '|' || uid AS text FROM reference`),
+    references.sort(),
+  );
+}

@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Home } from './databases.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.ts', import.meta.url));
+
+export interface ServerProcess {
+  readonly url: string;
+  readonly process: ChildProcess;
+  /** Ends it without warning, as a power cut would. */
+  kill(): Promise<void>;
+  /** Asks it to stop and answers its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** A server in a process of its own, as `npm start` runs it. */
+export async function spawnServer(home: Home, env: Record<string, string> = {}): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      WHARF_LISTEN: '127.0.0.1:0',
+      WHARF_DATA: home.dataDir,
+      ...(home.databaseUrl !== undefined && { WHARF_DATABASE_URL: home.databaseUrl }),
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  const lines = createInterface({ input: child.stderr });
+  const output: string[] = [];
+  const url = await new Promise<string>((resolve, reject) => {
+    lines.on('line', (line) => {
+      output.push(line);
+      const found = /"url":"(https?:[^"]+)"/.exec(line)?.[1];
+      if (found) resolve(found);
+    });
+    void ended.then(() => reject(new Error(`the server ended before it listened:\n${output.join('\n')}`)));
+  });
+  return {
+    url,
+    process: child,
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+      return child.exitCode;
+    },
+  };
+}
