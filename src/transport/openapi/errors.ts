@@ -1,0 +1,137 @@
+import { Code, type CodeName } from '../../base/errors.ts';
+import { refTo } from './schemas.ts';
+import type { Json, Response, Schema } from './types.ts';
+
+const text = (description: string): Schema => ({ type: 'string', description });
+
+const list = (description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
+  type: 'array',
+  description,
+  items: { type: 'object', properties },
+});
+
+const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name}`;
+
+const detail = (name: string, description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
+  type: 'object',
+  description,
+  properties: { '@type': { type: 'string', const: typeUrl(name) }, ...properties },
+  required: ['@type'],
+});
+
+const details: Readonly<Record<string, Schema>> = {
+  ErrorInfo: detail('ErrorInfo', 'Why the call failed, for programs. Every error carries it.', {
+    reason: text('The name of the code, such as `INVALID_ARGUMENT`.'),
+    domain: text('The API domain that answered, below the name of the service.'),
+    metadata: {
+      type: 'object',
+      description: 'Further facts, such as the capability that was missing.',
+      additionalProperties: { type: 'string' },
+    },
+  }),
+  BadRequest: detail('BadRequest', 'What is wrong with the request. Comes with INVALID_ARGUMENT.', {
+    fieldViolations: list('One entry for each bad field.', {
+      field: text('The path to the field or parameter.'),
+      description: text('What would be right.'),
+    }),
+  }),
+  PreconditionFailure: detail('PreconditionFailure', 'What stands in the way. Comes with FAILED_PRECONDITION.', {
+    violations: list('One entry for each obstacle.', {
+      type: text('The kind of obstacle, such as `RESOURCE_NOT_EMPTY`.'),
+      subject: text('The resource it concerns.'),
+      description: text('What would remove it.'),
+    }),
+  }),
+  ResourceInfo: detail('ResourceInfo', 'The resource in question. Comes with NOT_FOUND and ALREADY_EXISTS.', {
+    resourceType: text('Its kind.'),
+    resourceName: text('Its uid or name.'),
+    description: text('What is the matter with it.'),
+  }),
+  RequestInfo: detail('RequestInfo', 'Finds this call again in the log of the server. Every error carries it.', {
+    requestId: text('The id of the request.'),
+  }),
+};
+
+const component = (name: string): string => `google.rpc.${name}`;
+
+const status: Schema = {
+  type: 'object',
+  description: 'An error. Programs branch on the HTTP status and the typed details, never on the message.',
+  properties: {
+    code: { type: 'integer', format: 'int32', description: 'A number of google.rpc.Code: 5 is NOT_FOUND.' },
+    message: text('What went wrong, for people.'),
+    details: {
+      type: 'array',
+      items: {
+        oneOf: Object.keys(details).map((name) => refTo(component(name))),
+        discriminator: {
+          propertyName: '@type',
+          mapping: Object.fromEntries(
+            Object.keys(details).map((name) => [typeUrl(name), `#/components/schemas/${component(name)}`]),
+          ),
+        },
+      },
+    },
+  },
+  required: ['code', 'message', 'details'],
+};
+
+export const errorSchemas: Readonly<Record<string, Schema>> = {
+  [component('Status')]: status,
+  ...Object.fromEntries(Object.entries(details).map(([name, schema]) => [component(name), schema])),
+};
+
+const example = (summary: string, code: CodeName, message: string, ...typed: { [key: string]: Json }[]) => ({
+  summary,
+  value: {
+    code: Code[code],
+    message,
+    details: [
+      { '@type': typeUrl('ErrorInfo'), reason: code, domain: 'iam.wharfinger.dev' },
+      ...typed,
+      { '@type': typeUrl('RequestInfo'), requestId: '01980f3e-5c7a-7b21-9d64-3f8e2a1b0c9d' },
+    ],
+  },
+});
+
+const missing = 'Not found: group 5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';
+
+export const errorResponse: Response = {
+  description:
+    'Any error. The HTTP status follows from the code: 400, 401, 403, 404, 409, 429, 499, 500, 501, 503 or 504.',
+  content: {
+    'application/json': {
+      schema: refTo(component('Status')),
+      examples: {
+        invalidArgument: example(
+          'A field does not hold what it should (HTTP 400)',
+          'INVALID_ARGUMENT',
+          'Invalid argument: name: must match ^[a-z0-9 ._-]{1,}$',
+          {
+            '@type': typeUrl('BadRequest'),
+            fieldViolations: [{ field: 'name', description: 'must match ^[a-z0-9 ._-]{1,}$' }],
+          },
+        ),
+        unauthenticated: example(
+          'The token is missing, expired or not for this server (HTTP 401)',
+          'UNAUTHENTICATED',
+          'Unauthenticated: send a token in the Authorization header',
+        ),
+        notFound: example('The resource does not exist (HTTP 404)', 'NOT_FOUND', missing, {
+          '@type': typeUrl('ResourceInfo'),
+          resourceType: 'group',
+          resourceName: '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0',
+        }),
+        failedPrecondition: example(
+          'Something else has to be done first (HTTP 400)',
+          'FAILED_PRECONDITION',
+          'Precondition failed: cannot delete group with child groups',
+          {
+            '@type': typeUrl('PreconditionFailure'),
+            violations: [{ type: 'RESOURCE_NOT_EMPTY', description: 'cannot delete group with child groups' }],
+          },
+        ),
+      },
+    },
+  },
+};

@@ -1,0 +1,155 @@
+import type { DescEnum, DescField, DescMessage } from '@bufbuild/protobuf';
+import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
+import { isInputOnly, isOutputOnly, isRequired } from '../../contract/behavior.ts';
+import { name as capabilityName } from '../../contract/gen/capabilities/capabilities_pb.js';
+import { commentOn, commentOnMember } from './comments.ts';
+import type { Schema } from './types.ts';
+
+/** What a request body leaves out of a message. */
+export interface BodyShape {
+  /** Fields that the path fills. */
+  readonly without: ReadonlySet<string>;
+  /** A partial update: nothing has to be present. */
+  readonly partial: boolean;
+}
+
+export interface Schemas {
+  /** Every message and enum that was referred to so far, by component name. */
+  readonly components: Readonly<Record<string, Schema>>;
+  ofField(field: DescField): Schema;
+  ofMessage(message: DescMessage): Schema;
+  ofBody(message: DescMessage, shape: BodyShape): Schema;
+}
+
+const string: Schema = { type: 'string' };
+const int32: Schema = { type: 'integer', format: 'int32' };
+const uint32: Schema = { type: 'integer', format: 'uint32', minimum: 0 };
+/** JSON numbers lose precision above 2^53, so the protobuf JSON mapping writes 64-bit integers as strings. */
+const int64: Schema = { type: 'string', format: 'int64', pattern: '^-?[0-9]+$' };
+const uint64: Schema = { type: 'string', format: 'uint64', pattern: '^[0-9]+$' };
+
+const scalars: Readonly<Record<ScalarType, Schema>> = {
+  [ScalarType.STRING]: string,
+  [ScalarType.BOOL]: { type: 'boolean' },
+  [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
+  [ScalarType.DOUBLE]: { type: 'number', format: 'double' },
+  [ScalarType.FLOAT]: { type: 'number', format: 'float' },
+  [ScalarType.INT32]: int32,
+  [ScalarType.SINT32]: int32,
+  [ScalarType.SFIXED32]: int32,
+  [ScalarType.UINT32]: uint32,
+  [ScalarType.FIXED32]: uint32,
+  [ScalarType.INT64]: int64,
+  [ScalarType.SINT64]: int64,
+  [ScalarType.SFIXED64]: int64,
+  [ScalarType.UINT64]: uint64,
+  [ScalarType.FIXED64]: uint64,
+};
+
+/** Messages with a JSON form of their own. */
+const wellKnown: Readonly<Record<string, Schema>> = {
+  'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
+  'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$' },
+  'google.protobuf.FieldMask': string,
+  'google.protobuf.Empty': { type: 'object' },
+};
+
+/** A message that is one value in JSON, and so fits into a query parameter. */
+export const isPlainValue = (message: DescMessage): boolean => wellKnown[message.typeName]?.type === 'string';
+
+export const componentName = (desc: DescMessage | DescEnum): string =>
+  desc.typeName.replace(/^chainguard\.(platform\.)?/, '');
+
+export const refTo = (component: string): Schema => ({ $ref: `#/components/schemas/${component}` });
+
+export function createSchemas(): Schemas {
+  const components: Record<string, Schema> = {};
+
+  function define(desc: DescMessage | DescEnum, build: () => Schema): Schema {
+    const component = componentName(desc);
+    if (components[component] === undefined) {
+      components[component] = {}; // claimed before it is built: a message may hold itself
+      components[component] = build();
+    }
+    return refTo(component);
+  }
+
+  function ofMessage(message: DescMessage): Schema {
+    const known = wellKnown[message.typeName];
+    if (known !== undefined) return known;
+    if (message.typeName.startsWith('google.protobuf.')) {
+      throw new Error(`openapi: ${message.typeName} has a JSON form of its own that is not described here`);
+    }
+    return define(message, () => ({
+      ...described(messageText(message)),
+      ...object(
+        message.fields,
+        // An input-only field is never in an answer; request bodies ask for it themselves.
+        message.fields.filter((field) => isRequired(field) && !isInputOnly(field)),
+      ),
+    }));
+  }
+
+  function ofBody(message: DescMessage, { without, partial }: BodyShape): Schema {
+    const fields = message.fields.filter((field) => !without.has(field.name));
+    if (partial) return { ...described(messageText(message)), ...object(fields, []) };
+    if (without.size > 0) return object(fields, fields.filter(isRequired));
+    const inputOnly = fields.filter((field) => isRequired(field) && isInputOnly(field));
+    if (inputOnly.length === 0) return ofMessage(message);
+    return { allOf: [ofMessage(message)], required: inputOnly.map((field) => field.jsonName) };
+  }
+
+  const object = (fields: readonly DescField[], required: readonly DescField[]): Schema => ({
+    type: 'object',
+    properties: Object.fromEntries(fields.map((field) => [field.jsonName, property(field)])),
+    ...(required.length > 0 && { required: required.map((field) => field.jsonName) }),
+  });
+
+  const property = (field: DescField): Schema => ({
+    ...ofField(field),
+    ...described(commentOnMember(field)),
+    ...(isOutputOnly(field) && { readOnly: true }),
+    ...(isInputOnly(field) && { writeOnly: true }),
+    ...(field.deprecated && { deprecated: true }),
+  });
+
+  function ofField(field: DescField): Schema {
+    if (field.fieldKind === 'list') return { type: 'array', items: ofValue(field) };
+    if (field.fieldKind !== 'map') return ofValue(field);
+    const key = scalars[field.mapKey];
+    return {
+      type: 'object',
+      additionalProperties: ofValue(field),
+      ...(key.pattern !== undefined && { propertyNames: { pattern: key.pattern } }),
+    };
+  }
+
+  function ofValue({ message, enum: enumeration, scalar }: DescField): Schema {
+    if (message !== undefined) return ofMessage(message);
+    if (enumeration !== undefined) return define(enumeration, () => enumSchema(enumeration));
+    return scalars[scalar ?? ScalarType.STRING];
+  }
+
+  return { components, ofField, ofMessage, ofBody };
+}
+
+function enumSchema(enumeration: DescEnum): Schema {
+  const texts = enumeration.values.map((value) =>
+    hasOption(value, capabilityName) ? getOption(value, capabilityName) : commentOnMember(value),
+  );
+  return {
+    type: 'string',
+    ...described(commentOn(enumeration)),
+    enum: enumeration.values.map((value) => value.name),
+    ...(texts.some((text) => text !== '') && { 'x-enum-descriptions': texts }),
+  };
+}
+
+function messageText(message: DescMessage): string {
+  const choices = message.oneofs
+    .filter((oneof) => oneof.fields.length > 1)
+    .map((oneof) => `Holds at most one of ${oneof.fields.map((field) => `\`${field.jsonName}\``).join(', ')}.`);
+  return [commentOn(message), ...choices].filter((text) => text !== '').join('\n\n');
+}
+
+const described = (description: string): Schema => (description === '' ? {} : { description });
