@@ -10,7 +10,7 @@ import { roles } from './iam/roles.ts';
 import { pingOperations } from './ping/ping.ts';
 
 /** Every kind of resource there is. */
-const resources: readonly Resource[] = [groups, identities, roles, roleBindings];
+export const resources: readonly Resource[] = [groups, identities, roles, roleBindings];
 
 /** Every method that this server can do. The contract's other methods answer UNIMPLEMENTED. */
 export function createOperations(tokens: PageTokens): Operations {

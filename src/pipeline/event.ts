@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { encodeJson } from '../contract/json-encode.ts';
+import { encodeJson } from '../transport/rest/json-encode.ts';
 import type { EventSpec } from '../contract/method.ts';
 import type { EventFacts, WriteContext } from '../resource/context.ts';
 import { appendEvent } from '../store/outbox.ts';
@@ -20,6 +20,6 @@ export async function recordEvent(ctx: WriteContext, spec: EventSpec, facts: Eve
     audience: spec.audience,
     extensions: Object.fromEntries(spec.extensions.map((name) => [name, extensions[name] ?? ''])),
     actor: ctx.caller.actor,
-    body: body && { type: body.$typeName, json: encodeJson(body) },
+    body: body && { type: body.schema.typeName, json: encodeJson(body.schema, body.message) },
   });
 }

@@ -1,4 +1,4 @@
-import type { Message } from '@bufbuild/protobuf';
+import type { DescMessage, Message } from '@bufbuild/protobuf';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Method } from '../contract/method.ts';
 import type { Maybe, Reader, Transaction } from '../store/store.ts';
@@ -35,7 +35,7 @@ export interface EventFacts {
   readonly subject: string;
   /** Values of the extension attributes that the contract names for the method. */
   readonly extensions: Readonly<Record<string, string>>;
-  readonly body: Message | undefined;
+  readonly body: { readonly schema: DescMessage; readonly message: Message } | undefined;
 }
 
 /** What a method does, once the caller may and the request is read. */

@@ -99,7 +99,7 @@ function createOne(resource: Resource, method: DescMethod): Operation {
       const message = ((request as Fields)[field.localName] ?? create(resource.schema)) as Message;
       return createResource(ctx, resource, message, parent);
     },
-    event: (_ctx, _request, response) => eventOf(resource, 'create', response),
+    event: (_ctx, _request, response) => eventOf(resource, 'create', resource.schema, response),
   };
 }
 
@@ -139,26 +139,28 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
       const after = await update(ctx.db, resource, before, { message, state }, ctx.now);
       return presented(ctx, resource, after.message);
     },
-    event: (_ctx, _request, response) => eventOf(resource, 'update', response),
+    event: (_ctx, _request, response) => eventOf(resource, 'update', resource.schema, response),
   };
 }
 
-function deleteOne(engine: Engine, resource: Resource): Operation {
+function deleteOne(engine: Engine, resource: Resource, method: DescMethod): Operation {
   return {
     mode: 'write',
     async run(ctx, request) {
       await removeTree(ctx, engine.kinds, resource, (request as Fields).uid as string);
       return create(EmptySchema);
     },
-    event: (_ctx, request) => eventOf(resource, 'delete', request),
+    event: (_ctx, request) => eventOf(resource, 'delete', method.input, request),
   };
 }
 
-/** `body` carries the uid: the resource itself or, for a deletion, the request. */
-function eventOf(resource: Resource, change: 'create' | 'update' | 'delete', body: Message): EventFacts {
-  const uid = (body as Fields).uid as string;
-  const { subject = uid, group = parentOf(uid) } = resource.event?.(change, body as never) ?? {};
-  return { subject, extensions: { group }, body };
+type Change = 'create' | 'update' | 'delete';
+
+/** `message` carries the uid: it is the resource itself or, for a deletion, the request. */
+function eventOf(resource: Resource, change: Change, schema: DescMessage, message: Message): EventFacts {
+  const uid = (message as Fields).uid as string;
+  const { subject = uid, group = parentOf(uid) } = resource.event?.(change, message as never) ?? {};
+  return { subject, extensions: { group }, body: { schema, message } };
 }
 
 /** What is stored may be hydrated for the answer, so the answer is a copy. */

@@ -16,7 +16,7 @@ export interface OutboxEvent {
   /** Who made the change, as JSON. */
   readonly actor?: object | undefined;
   /** The changed resource as protobuf JSON, with the full name of its message. */
-  readonly body?: { readonly type: string; readonly json: unknown } | undefined;
+  readonly body?: { readonly type: string; readonly json: string } | undefined;
 }
 
 const INSERT = `INSERT INTO outbox
@@ -35,6 +35,6 @@ export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<
     JSON.stringify(event.extensions),
     event.actor === undefined ? null : JSON.stringify(event.actor),
     event.body?.type ?? null,
-    event.body === undefined ? null : JSON.stringify(event.body.json),
+    event.body?.json ?? null,
   );
 }

@@ -23,7 +23,7 @@ export interface TestServerOptions {
   readonly log?: Log;
 }
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A whole server in this process, on a port and in a place of its own. */
 export async function startTestServer(database: Database, options: TestServerOptions = {}): Promise<TestServer> {

@@ -1,0 +1,115 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { CodeName } from './errors.ts';
+import { version } from './version.ts';
+
+export type DatabaseOperation = 'read' | 'write';
+/** `refused` is a transaction that our own rules rolled back; `error` is trouble with the database. */
+export type DatabaseOutcome = 'ok' | 'refused' | 'error';
+
+export interface Metrics {
+  /** Counts one answered request. */
+  observe(method: string, wire: string, code: CodeName, seconds: number): void;
+  readonly inFlight: { enter(): void; leave(): void };
+  observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
+  readonly contentType: string;
+  /** Everything in the Prometheus text format. */
+  text(): Promise<string>;
+}
+
+// From a cached read to the default deadline of a request.
+const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+// A prepared read on SQLite takes some 10 microseconds.
+const databaseBuckets = [0.00001, 0.000025, 0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1, 5];
+
+/** The metrics of one server. Several may live in one process, so each has its own registry. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'wharf_requests_total',
+    help: 'Requests answered, by method, wire and status code.',
+    labelNames: ['method', 'wire', 'code'],
+    registers,
+  });
+  const requestDuration = new Histogram({
+    name: 'wharf_request_duration_seconds',
+    help: 'Time from a request to its answer.',
+    labelNames: ['method', 'wire'],
+    buckets: requestBuckets,
+    registers,
+  });
+  const operations = new Counter({
+    name: 'wharf_database_operations_total',
+    help: 'Database reads and write transactions, by outcome.',
+    labelNames: ['operation', 'outcome'],
+    registers,
+  });
+  const operationDuration = new Histogram({
+    name: 'wharf_database_operation_duration_seconds',
+    help: 'Time of a database read, or of a write transaction until it is durable.',
+    labelNames: ['operation'],
+    buckets: databaseBuckets,
+    registers,
+  });
+  let running = 0;
+  new Gauge({
+    name: 'wharf_requests_in_flight',
+    help: 'Requests that wait for their answer now.',
+    registers,
+    collect() {
+      this.set(running);
+    },
+  });
+  new Gauge({
+    name: 'wharf_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.versions.node }, 1);
+
+  const requestsOf = remember((...labels) => requests.labels(...labels));
+  const requestDurationOf = remember((...labels) => requestDuration.labels(...labels));
+  const operationsOf = remember((...labels) => operations.labels(...labels));
+  const operationDurationOf = remember((...labels) => operationDuration.labels(...labels));
+
+  return {
+    observe(method, wire, code, seconds) {
+      requestsOf(method, wire, code).inc();
+      requestDurationOf(method, wire).observe(seconds);
+    },
+    inFlight: {
+      enter: () => void running++,
+      leave: () => void running--,
+    },
+    observeDatabase(operation, outcome, seconds) {
+      operationsOf(operation, outcome).inc();
+      operationDurationOf(operation).observe(seconds);
+    },
+    contentType: registry.contentType,
+    text: async () => (await registry.metrics()) + (await processMetrics().metrics()),
+  };
+}
+
+/** Resolves each combination of labels once: doing so on every request costs more than counting it. */
+function remember<T>(resolve: (...labels: string[]) => T): (...labels: string[]) => T {
+  const known = new Map<string, T>();
+  return (...labels) => {
+    const key = labels.join(' ');
+    const found = known.get(key);
+    if (found) return found;
+    const child = resolve(...labels);
+    known.set(key, child);
+    return child;
+  };
+}
+
+let shared: Registry | undefined;
+
+/** Memory, CPU, event loop: they belong to the process, and their observers can never be removed, so there is one set. */
+function processMetrics(): Registry {
+  if (!shared) {
+    shared = new Registry();
+    collectDefaultMetrics({ register: shared });
+  }
+  return shared;
+}

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { systemClock } from '../base/clock.ts';
+import { type Config, type Flags, flagOf, loadConfig, type Setting, settings, unknownVariables } from '../config.ts';
+import { banner } from './banner.ts';
+import { messageOf, rootOf } from './failure.ts';
+import { example } from './help.ts';
+import { stopOnSignals } from './signals.ts';
+
+export function addServe(program: Command): void {
+  const command = program.command('serve').description('run the server; each flag can also be set as a variable');
+  for (const setting of Object.values(settings)) {
+    command.option(`${flagOf(setting)} <${setting.value}>`, describe(setting));
+  }
+  example(
+    command,
+    'wharf serve --listen :8080 --data /srv/wharf',
+    'WHARF_LISTEN=:8080 WHARF_DATA=/srv/wharf wharf serve',
+  );
+  command.action(serve);
+}
+
+const describe = ({ meaning, variable, default: preset }: Setting): string =>
+  `${meaning} (${preset === undefined ? '' : `default: "${preset}", `}env: ${variable})`;
+
+async function serve(flags: Flags): Promise<void> {
+  const config = loadConfig(flags, process.env);
+  // Loaded here, so that the other commands start without the server's weight.
+  const { createLogger } = await import('../base/log.ts');
+  const log = createLogger({ level: config.logLevel });
+  for (const variable of unknownVariables(process.env)) {
+    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists them all`);
+  }
+  process.on('uncaughtException', (error) => {
+    log.error({ error }, 'crashed');
+    process.exit(1);
+  });
+  try {
+    const { startServer } = await import('../main.ts');
+    const server = await startServer(config, { log });
+    stopOnSignals({ stop: () => server.stop(), log, clock: systemClock, process });
+    process.stdout.write(banner({ ...server, data: config.data }));
+  } catch (error) {
+    log.debug({ error }, 'the start failed');
+    throw new Error(whyNotStarted(error, config));
+  }
+}
+
+/** A failed start in the words of the person who can mend it. */
+export function whyNotStarted(error: unknown, { listen, databaseUrl }: Pick<Config, 'listen' | 'databaseUrl'>): string {
+  const { code, syscall, hostname } = rootOf(error) as { code?: string; syscall?: string; hostname?: string };
+  if (code === 'EADDRINUSE') {
+    return `port ${listen.port} is taken by another program: choose another with WHARF_LISTEN, such as 127.0.0.1:0 for any free one`;
+  }
+  if (syscall === 'listen' || (hostname !== undefined && hostname === listen.host)) {
+    return `cannot listen at ${listen.host}:${listen.port} (${code}): set WHARF_LISTEN to an address of this machine, such as 127.0.0.1:8080`;
+  }
+  // Nothing else is called up while starting.
+  if (databaseUrl && code && /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)) {
+    return `cannot reach the database: ${messageOf(error)}; is WHARF_DATABASE_URL right?`;
+  }
+  return `cannot start: ${messageOf(error)}`;
+}

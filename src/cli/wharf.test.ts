@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { version } from '../base/version.ts';
+import { settings } from '../config.ts';
+import { newOwner, saveOwner } from '../identity/owner.ts';
+import { type Result, scratch, wharf } from './testing.ts';
+
+/** Nothing on standard output, one line on standard error. */
+function assertOneLine({ stdout, stderr }: Result, expected: RegExp): void {
+  assert.equal(stdout, '');
+  assert.match(stderr, /^wharf: [^\n]+\n$/);
+  assert.match(stderr, expected);
+}
+
+test('--version and --help answer on standard output', async () => {
+  assert.deepEqual(await wharf(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
+  const { code, stdout, stderr } = await wharf(['serve', '--help']);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  for (const { variable, ...setting } of Object.values(settings)) {
+    assert.ok(stdout.includes(variable), variable);
+    if ('default' in setting) assert.ok(stdout.includes(`"${setting.default}"`), variable);
+  }
+});
+
+test('wrong usage is one line and exit code 2', async () => {
+  const cases: [string[], RegExp][] = [
+    [['sreve'], /unknown command 'sreve' \(Did you mean serve\?\)/],
+    [['serve', '--lisen', ':80'], /unknown option '--lisen' \(Did you mean --listen\?\)/],
+    [['serve', 'now\nplease'], /too many arguments/],
+    [['ping', '--server', 'localhost'], /'--server <url>' argument 'localhost' is invalid.*such as https:/],
+    [['auth', 'token', '--lifetime', 'long'], /'--lifetime <time>' argument 'long' is invalid.*such as 90s/],
+    [['ping', '-o', 'xml'], /Allowed choices are table, json/],
+  ];
+  for (const [args, expected] of cases) {
+    const result = await wharf(args);
+    assertOneLine(result, expected);
+    assert.equal(result.code, 2);
+  }
+});
+
+test('without a command it prints its help as an error of usage', async () => {
+  const { code, stdout, stderr } = await wharf([]);
+  assert.deepEqual({ code, stdout }, { code: 2, stdout: '' });
+  assert.match(stderr, /^Usage: wharf /);
+});
+
+test('a setting that makes no sense stops the start with one line and exit code 1', async () => {
+  const cases: [string[], Record<string, string>, RegExp][] = [
+    [['serve'], { WHARF_LISTEN: 'nowhere' }, /WHARF_LISTEN="nowhere" cannot be used: write host:port/],
+    [['serve', '--org', 'NO'], {}, /WHARF_ORG="NO" \(given as --org\) cannot be used/],
+    [['serve'], { WHARF_DATABASE_URL: 'oracle://u:hunter2@h' }, /WHARF_DATABASE_URL cannot be used: write postgres:/],
+    [['serve'], { WHARF_PUBLIC_URL: 'https://u:hunter2@h' }, /WHARF_PUBLIC_URL="https:.* cannot be used/],
+  ];
+  for (const [args, env, expected] of cases) {
+    const result = await wharf(args, env);
+    assertOneLine(result, expected);
+    assert.doesNotMatch(result.stderr, /hunter2/);
+    assert.equal(result.code, 1);
+  }
+});
+
+test('auth token prints the token and nothing else', async (t) => {
+  const data = scratch(t);
+  await saveOwner(data, await newOwner());
+  const { code, stdout, stderr } = await wharf(['auth', 'token', '--lifetime', '2h'], { WHARF_DATA: data });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  const claims = JSON.parse(Buffer.from(stdout.split('.')[1] ?? '', 'base64url').toString());
+  assert.equal(claims.exp - claims.iat, 7200);
+});
+
+test('auth token says in one line that a data directory has no owner', async (t) => {
+  const data = scratch(t);
+  const result = await wharf(['auth', 'token', '--data', data]);
+  assertOneLine(result, new RegExp(`no owner in ${data}: start the server once`));
+  assert.equal(result.code, 1);
+});
+
+/** A stand-in for a server, with this answer to a ping. */
+async function answering(t: TestContext, status: number, body: string): Promise<string> {
+  const server = createServer((req, res) => {
+    res.writeHead(req.url === '/ping/v2/ping' ? status : 404).end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A port that nothing listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+test('ping says how long the answer took', async (t) => {
+  const server = await answering(t, 200, '{"response":"pong"}');
+  const { code, stdout, stderr } = await wharf(['ping', '--server', `${server}/`]);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+ answered in \d+ ms\n$/);
+
+  const json = await wharf(['ping', '-o', 'json'], { WHARF_SERVER: server });
+  const { milliseconds, ...rest } = JSON.parse(json.stdout);
+  assert.equal(typeof milliseconds, 'number');
+  assert.deepEqual(rest, { server });
+});
+
+test('ping says what is wrong in one line', async (t) => {
+  const failing = await wharf(['ping', '--server', await answering(t, 503, '{}')]);
+  assertOneLine(failing, /is reachable but answered 503 Service Unavailable/);
+  assert.equal(failing.code, 1);
+
+  const stranger = await wharf(['ping', '--server', await answering(t, 200, '<html>')]);
+  assertOneLine(stranger, /not like a Wharfinger server/);
+  assert.equal(stranger.code, 1);
+
+  const vacant = await freePort();
+  // localhost may stand for two addresses, which fail together.
+  for (const server of [`http://127.0.0.1:${vacant}`, `http://localhost:${vacant}`]) {
+    const nobody = await wharf(['ping', '--server', server]);
+    assertOneLine(nobody, new RegExp(`nothing listens at ${server}: start a server with 'wharf serve'`));
+    assert.equal(nobody.code, 1);
+  }
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { ConfigError, flagOf, loadConfig, settings, unknownVariables } from './config.ts';
+
+const testData = (name: string): string => fileURLToPath(new URL(`../test/data/tls/${name}`, import.meta.url));
+const cert = testData('cert.pem');
+const key = testData('key.pem');
+
+/** The one line that a start with these variables ends with. */
+function complaint(env: Record<string, string>, flags = {}): string {
+  try {
+    loadConfig(flags, env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message;
+  }
+  return assert.fail(`accepted ${JSON.stringify(env)}`);
+}
+
+test('without any setting the defaults hold', () => {
+  assert.deepEqual(loadConfig({}, {}), {
+    listen: { host: '127.0.0.1', port: 8080 },
+    data: resolve('data'),
+    databaseUrl: undefined,
+    publicUrl: undefined,
+    serviceDomain: 'wharfinger.dev',
+    logLevel: 'info',
+    tls: undefined,
+    masterKey: undefined,
+    org: 'my-org',
+    corsOrigins: ['*'],
+    requestTimeout: 30_000,
+  });
+});
+
+test('a flag wins over its variable, and an empty value counts as unset', () => {
+  assert.equal(loadConfig({ org: 'from-flag' }, { WHARF_ORG: 'from-env' }).org, 'from-flag');
+  assert.equal(loadConfig({ org: '' }, { WHARF_ORG: 'from-env' }).org, 'from-env');
+  assert.equal(loadConfig({}, { WHARF_DATABASE_URL: '', WHARF_ORG: '' }).databaseUrl, undefined);
+});
+
+test('each flag has the name of its variable, and its value the name that the option parser gives it', () => {
+  for (const [name, setting] of Object.entries(settings)) {
+    const camelCase = flagOf(setting)
+      .slice(2)
+      .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    assert.equal(camelCase, name);
+  }
+});
+
+test('values in every form they may have', () => {
+  const read = (env: Record<string, string>) => loadConfig({}, env);
+  assert.deepEqual(read({ WHARF_LISTEN: ':8080' }).listen, { host: '', port: 8080 });
+  assert.deepEqual(read({ WHARF_LISTEN: '0.0.0.0:0' }).listen, { host: '0.0.0.0', port: 0 });
+  assert.deepEqual(read({ WHARF_LISTEN: '[::1]:8080' }).listen, { host: '::1', port: 8080 });
+  assert.deepEqual(read({ WHARF_LISTEN: 'wharf.local:443' }).listen, { host: 'wharf.local', port: 443 });
+  assert.equal(read({ WHARF_PUBLIC_URL: 'https://Wharf.example.com:443/' }).publicUrl, 'https://wharf.example.com');
+  assert.equal(read({ WHARF_LOG_LEVEL: 'WARN' }).logLevel, 'warn');
+  assert.equal(read({ WHARF_REQUEST_TIMEOUT: '1.5m' }).requestTimeout, 90_000);
+  assert.equal(read({ WHARF_REQUEST_TIMEOUT: '250ms' }).requestTimeout, 250);
+  assert.deepEqual(read({ WHARF_CORS_ORIGINS: '' }).corsOrigins, []);
+  assert.deepEqual(read({ WHARF_CORS_ORIGINS: 'https://a.example, http://b.example:3000' }).corsOrigins, [
+    'https://a.example',
+    'http://b.example:3000',
+  ]);
+  const bytes = Buffer.alloc(32, 7);
+  for (const encoding of ['hex', 'base64', 'base64url'] as const) {
+    assert.deepEqual(read({ WHARF_MASTER_KEY: bytes.toString(encoding) }).masterKey, bytes);
+  }
+});
+
+test('a value that makes no sense gives one line with variable, value and what would be right', () => {
+  const listen = 'write host:port, such as 127.0.0.1:8080 or [::1]:8080, or :8080 for every interface';
+  const wrong: Record<string, string[]> = {
+    WHARF_LISTEN: ['8080', '127.0.0.1', 'host:', 'host:65536', '127.0.0.300:80', '[127.0.0.1]:80', '::1:80', 'a b:80'],
+    WHARF_DATA: [cert, 'a\0b'],
+    WHARF_PUBLIC_URL: ['wharf.example.com', 'ftp://wharf.example.com', 'https://wharf.example.com/base', 'https://a?b'],
+    WHARF_SERVICE_DOMAIN: ['.', 'Example.com', 'a..b', '-a.dev', 'a b'],
+    WHARF_LOG_LEVEL: ['loud'],
+    WHARF_TLS_CERT: ['/nowhere/cert.pem', tmpdir()],
+    WHARF_ORG: ['ab', 'My-Org', 'a'.repeat(64), 'org\nname'],
+    WHARF_CORS_ORIGINS: ['example.com', 'https://a.example,*'],
+    WHARF_REQUEST_TIMEOUT: ['30', '0s', '-1s', '2h', '1 s', 'soon', '1e3s'],
+  };
+  for (const [variable, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      const line = complaint({ [variable]: value });
+      assert.ok(line.startsWith(`${variable}=${JSON.stringify(value)} cannot be used: `), line);
+      assert.doesNotMatch(line, /[\n\0]/);
+    }
+  }
+  assert.equal(complaint({ WHARF_LISTEN: '80' }), `WHARF_LISTEN="80" cannot be used: ${listen}`);
+  assert.equal(complaint({}, { listen: '80' }), `WHARF_LISTEN="80" (given as --listen) cannot be used: ${listen}`);
+  assert.ok(complaint({ WHARF_ORG: 'x'.repeat(10_000) }).length < 300);
+});
+
+test('a secret that makes no sense is not repeated', () => {
+  for (const variable of ['WHARF_MASTER_KEY', 'WHARF_DATABASE_URL']) {
+    const line = complaint({ [variable]: 'mysql://user:hunter2@host/db' });
+    assert.ok(line.startsWith(`${variable} cannot be used: write `), line);
+    assert.doesNotMatch(line, /hunter2|mysql/);
+  }
+});
+
+test('TLS takes a certificate and its key, both or neither', (t) => {
+  const { tls } = loadConfig({ tlsKey: key }, { WHARF_TLS_CERT: cert });
+  assert.match(tls?.cert ?? '', /BEGIN CERTIFICATE/);
+  assert.match(tls?.key ?? '', /PRIVATE KEY/);
+
+  assert.match(complaint({ WHARF_TLS_CERT: cert }), /^WHARF_TLS_CERT is set but WHARF_TLS_KEY is not/);
+  assert.match(complaint({ WHARF_TLS_KEY: key }), /^WHARF_TLS_KEY is set but WHARF_TLS_CERT is not/);
+  assert.match(complaint({ WHARF_TLS_CERT: key, WHARF_TLS_KEY: key }), /must be a PEM certificate and its PEM key/);
+
+  const scratch = mkdtempSync(join(tmpdir(), 'wharf-config-'));
+  t.after(() => rmSync(scratch, { recursive: true }));
+  const empty = join(scratch, 'empty.pem');
+  writeFileSync(empty, '\n');
+  assert.match(complaint({ WHARF_TLS_CERT: empty, WHARF_TLS_KEY: key }), /^WHARF_TLS_CERT=.*: the file is empty$/);
+
+  const other = join(scratch, 'other.pem');
+  for (const { privateKey } of [generateKeyPairSync('ec', { namedCurve: 'P-256' }), generateKeyPairSync('ed25519')]) {
+    writeFileSync(other, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    assert.match(complaint({ WHARF_TLS_CERT: cert, WHARF_TLS_KEY: other }), /the key belongs to another certificate$/);
+  }
+});
+
+test('variables that look like ours are found, except those of the client', () => {
+  const env = { WHARF_LISTN: ':80', WHARF_LISTEN: ':80', WHARF_SERVER: 'x', WHARF_TOKEN: 'y', PATH: '/bin' };
+  assert.deepEqual(unknownVariables(env), ['WHARF_LISTN']);
+});

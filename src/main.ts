@@ -1,0 +1,121 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { nobody } from './access/caller.ts';
+import { type Clock, systemClock } from './base/clock.ts';
+import { ApiError, Code } from './base/errors.ts';
+import { createLogger, type Log } from './base/log.ts';
+import { createMetrics } from './base/metrics.ts';
+import { version } from './base/version.ts';
+import type { Config } from './config.ts';
+import { files, methodTable } from './contract/methods.ts';
+import { createOperations } from './domains/domains.ts';
+import { createAuthenticator } from './identity/authenticate.ts';
+import { bootstrap } from './identity/bootstrap.ts';
+import { createPipeline } from './pipeline/pipeline.ts';
+import { pageTokens } from './resource/list/page-token.ts';
+import { observeStore } from './store/observed.ts';
+import { openStore } from './store/open.ts';
+import { putSettingIfAbsent } from './store/settings.ts';
+import type { Store } from './store/store.ts';
+import { createGrpc } from './transport/grpc.ts';
+import { createListener } from './transport/listener.ts';
+import { createDocs } from './transport/openapi/handler.ts';
+import { createOps } from './transport/ops.ts';
+import { createRest } from './transport/rest/handler.ts';
+
+export interface Server {
+  /** Where it can be reached, such as `http://127.0.0.1:8080`. */
+  readonly url: string;
+  readonly organization: { readonly uid: string; readonly name: string };
+  /** Whether this start created the organization and its owner. */
+  readonly firstStart: boolean;
+  /** Finishes running requests, then closes the database. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly log?: Log;
+  readonly clock?: Clock;
+}
+
+/** Puts the house together, from the database up to the port. */
+export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
+  const { log = createLogger({ level: config.logLevel }), clock = systemClock } = options;
+  const metrics = createMetrics();
+  const opened = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
+  const store = observeStore(opened, metrics);
+  try {
+    return await serve(config, store, metrics, log, clock);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function serve(
+  config: Config,
+  store: Store,
+  metrics: ReturnType<typeof createMetrics>,
+  log: Log,
+  clock: Clock,
+): Promise<Server> {
+  const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
+  const methods = methodTable(files);
+  const call = createPipeline({
+    operations: createOperations(pageTokens(await pageTokenKey(store))),
+    store,
+    authenticate: createAuthenticator(store.reader, clock),
+    nobody,
+    clock,
+    timeoutMs: config.requestTimeout,
+    log,
+    metrics,
+  });
+
+  let stopping = false;
+  let url = '';
+  const { serviceDomain } = config;
+  const wire = { methods, call, serviceDomain, newRequestId: randomUUID, log };
+  const handlers = [
+    createOps({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
+    createDocs({ methods, version, serviceUrl: () => url }),
+    createRest({ ...wire, cors: config.corsOrigins }),
+  ];
+  const listener = createListener({
+    http: (req, res) => void handlers.some((handle) => handle(req, res)),
+    grpc: createGrpc({ ...wire, files }),
+    serviceDomain,
+    newRequestId: randomUUID,
+    log,
+    ...(config.tls && { tls: config.tls }),
+  });
+  const address = await listener.listen(config.listen.host, config.listen.port);
+  url = config.publicUrl ?? addressUrl(config, address.port);
+  log.info({ url, organization: organization.uid, version }, 'serving');
+
+  return {
+    url,
+    organization,
+    firstStart,
+    async stop() {
+      stopping = true;
+      await listener.stop();
+      await store.close();
+      log.info({}, 'stopped');
+    },
+  };
+}
+
+const shuttingDown = new ApiError(Code.UNAVAILABLE, 'Unavailable: the server is shutting down');
+
+/** One key for all servers of a database, so that each accepts the tokens of the others. */
+async function pageTokenKey(store: Store): Promise<Uint8Array> {
+  const mine = randomBytes(32).toString('base64');
+  return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'page-token.key', mine)), 'base64');
+}
+
+/** A wildcard address is no place to connect to; this machine is. */
+function addressUrl({ listen, tls }: Config, port: number): string {
+  const host = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
+  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+  return `${tls ? 'https' : 'http'}://${bracketed}:${port}`;
+}
