@@ -115,7 +115,7 @@ async function pageTokenKey(store: Store): Promise<Uint8Array> {
 
 /** A wildcard address is no place to connect to; this machine is. */
 function addressUrl({ listen, tls }: Config, port: number): string {
-  const host = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
+  const host = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
   const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
   return `${tls ? 'https' : 'http'}://${bracketed}:${port}`;
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { encodeJson } from '../transport/rest/json-encode.ts';
 import type { EventSpec } from '../contract/method.ts';
 import type { EventFacts, WriteContext } from '../resource/context.ts';
 import { appendEvent } from '../store/outbox.ts';
+import { encodeJson } from '../transport/rest/json-encode.ts';
 
 /** Puts the event of a change into the outbox, in the transaction of the change. */
 export async function recordEvent(ctx: WriteContext, spec: EventSpec, facts: EventFacts | undefined): Promise<void> {
-  // Nothing changed, as when something that was gone already is deleted again.
-  if (!facts) return;
+  if (!facts) throw new Error(`${ctx.method.id}: its operation does not say what its event is about`);
   const { subject, extensions, body } = facts;
   const missing = spec.extensions.find((name) => extensions[name] === undefined);
   if (missing) throw new Error(`${ctx.method.id}: its event lacks the extension ${missing}`);

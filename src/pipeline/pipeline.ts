@@ -45,9 +45,13 @@ export function createPipeline(options: PipelineOptions): Call {
     const now = clock();
     if (operation.mode === 'read') return operation.run({ method, caller, now, db: store.reader }, request);
     return store.write(async (db) => {
-      const ctx = { method, caller, now, db };
+      let changed = true;
+      const unchanged = () => {
+        changed = false;
+      };
+      const ctx = { method, caller, now, db, unchanged };
       const response = await operation.run(ctx, request);
-      if (method.event) await recordEvent(ctx, method.event, operation.event?.(ctx, request, response));
+      if (method.event && changed) await recordEvent(ctx, method.event, operation.event?.(ctx, request, response));
       return response;
     });
   }

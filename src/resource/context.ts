@@ -1,4 +1,5 @@
 import type { DescMessage, Message } from '@bufbuild/protobuf';
+import type { CapabilitySet } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Method } from '../contract/method.ts';
 import type { Maybe, Reader, Transaction } from '../store/store.ts';
@@ -11,6 +12,8 @@ export interface Caller {
   readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
   /** Whether the caller holds all of `capabilities` at `uid` or above it. */
   can(capabilities: readonly Capability[], uid: string): boolean;
+  /** What is missing at `uid` of what somebody wants to hand out: nobody gives more than they hold. */
+  lacks(wanted: CapabilitySet, uid: string): CapabilitySet;
   /** The outermost groups at which the caller holds all of `capabilities`. */
   reach(capabilities: readonly Capability[]): readonly string[];
 }
@@ -28,9 +31,11 @@ export interface ReadContext extends Context {
 
 export interface WriteContext extends Context {
   readonly db: Transaction;
+  /** Says that this call changed nothing, as when something that was gone is deleted again: then there is no event. */
+  unchanged(): void;
 }
 
-/** What the outbox says about a change. `undefined` when nothing changed. */
+/** What the outbox says about a change. */
 export interface EventFacts {
   readonly subject: string;
   /** Values of the extension attributes that the contract names for the method. */
@@ -45,7 +50,7 @@ export type Operation =
       readonly mode: 'write';
       run(ctx: WriteContext, request: Message): Maybe<Message>;
       /** Required when the contract gives the method an event. */
-      event?(ctx: WriteContext, request: Message, response: Message): EventFacts | undefined;
+      event?(ctx: WriteContext, request: Message, response: Message): EventFacts;
     };
 
 /** Operations by method id. */

@@ -42,6 +42,14 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   readonly isScope?: boolean;
   /** Root-level ones are visible to everybody, as built-in roles are. */
   readonly rootIsPublic?: boolean;
+  /** At most one per parent, under the uid of the parent itself. */
+  readonly sharesParentUid?: boolean;
+  /** The request field that names the one parent whose children a List reads, where there is no hierarchy filter. */
+  readonly listedUnder?: string;
+  /** Deleting what is not there is fine. */
+  readonly deletesTwice?: boolean;
+  /** A change of one may take access away, so that nobody may go on with what they knew (src/access). */
+  readonly grantsAccess?: boolean;
   /** Kinds that go along when this one is deleted. Children of any other kind forbid the deletion. */
   readonly cascade?: readonly string[];
   /** Checks by proto field name, after presence. */

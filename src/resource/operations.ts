@@ -113,7 +113,7 @@ export async function createResource(
   clearOutputOnly(resource.schema, message);
   refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message as never) ?? [])]);
   await holdParent(ctx.db, resource, parent);
-  const uid = newUid(parent);
+  const uid = resource.sharesParentUid ? parent : newUid(parent);
   const state = await resource.beforeCreate?.(ctx, message as never, { uid, parent });
   const stored = await insert(ctx.db, resource, { message, uid, parent, state }, ctx.now);
   await resource.afterCreate?.(ctx, stored);
@@ -131,6 +131,10 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
       if (!before) throw notFound(resource.kind, source.uid as string);
       const message = clone(resource.schema, before.message);
       const touched = applyMask(resource.schema, message, source, mask?.paths);
+      if (touched.size === 0) {
+        ctx.unchanged();
+        return presented(ctx, resource, before.message);
+      }
       refuse([
         ...validate(resource.schema, message, resource.rules, touched),
         ...(resource.check?.(message as never) ?? []),
@@ -147,7 +151,11 @@ function deleteOne(engine: Engine, resource: Resource, method: DescMethod): Oper
   return {
     mode: 'write',
     async run(ctx, request) {
-      await removeTree(ctx, engine.kinds, resource, (request as Fields).uid as string);
+      const uid = (request as Fields).uid as string;
+      if (!(await removeTree(ctx, engine.kinds, resource, uid))) {
+        if (!resource.deletesTwice) throw notFound(resource.kind, uid);
+        ctx.unchanged();
+      }
       return create(EmptySchema);
     },
     event: (_ctx, request) => eventOf(resource, 'delete', method.input, request),

@@ -1,4 +1,4 @@
-import { notFound, precondition } from '../base/errors.ts';
+import { precondition } from '../base/errors.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import type { WriteContext } from './context.ts';
 import type { Resource, Stored } from './definition.ts';
@@ -12,11 +12,16 @@ const FORGET_LISTS = 'DELETE FROM list WHERE scope = $1 OR scope = $2';
 /** Looks resources up by kind, so that a deletion can take children of other kinds along. */
 export type Kinds = ReadonlyMap<string, Resource>;
 
-/** Deletes one resource with the children that go along, or says which child forbids it. */
-export async function removeTree(ctx: WriteContext, kinds: Kinds, resource: Resource, uid: string): Promise<Stored> {
+/** Deletes one resource with the children that go along, or says which child forbids it. Nothing when there is none. */
+export async function removeTree(
+  ctx: WriteContext,
+  kinds: Kinds,
+  resource: Resource,
+  uid: string,
+): Promise<Stored | undefined> {
   const tx = ctx.db;
   const stored = await find(tx, resource, uid, tx.lock.update);
-  if (!stored) throw notFound(resource.kind, uid);
+  if (!stored) return undefined;
   await resource.beforeDelete?.(ctx, stored);
   for (const kind of await childKinds(tx, kinds, resource, uid)) {
     const child = kinds.get(kind);
@@ -31,7 +36,7 @@ export async function removeTree(ctx: WriteContext, kinds: Kinds, resource: Reso
   }
   await remove(tx, resource, stored);
   // Empty by now, and nothing can join them again: uids are never reused.
-  await tx.run(FORGET_LISTS, scopeKey('children', uid), scopeKey('descendants', uid));
+  if (!resource.sharesParentUid) await tx.run(FORGET_LISTS, scopeKey('children', uid), scopeKey('descendants', uid));
   return stored;
 }
 

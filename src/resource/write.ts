@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type DescMessage, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists, notFound, precondition } from '../base/errors.ts';
@@ -20,7 +21,12 @@ const LEAVE_LIST = 'UPDATE list SET n = n - 1 WHERE scope = $1 AND kind = $2 AND
 const FIND_LIST = 'SELECT id FROM list WHERE scope = $1 AND kind = $2 AND facet = $3';
 const ADD_ENTRY = 'INSERT INTO entry (list, sort, key, uid) VALUES ($1, $2, $3, $4)';
 const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
+const CHANGE_ACCESS = `INSERT INTO setting (key, value) VALUES ($1, $2)
+  ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 const FIND_HOLDER = 'SELECT kind FROM resource WHERE kind = $1 AND uid = $2';
+
+/** The setting that differs after every change of who may do what. */
+export const ACCESS_VERSION = 'access.version';
 
 /** Refuses a parent that does not exist, and keeps it from being deleted until the transaction ends. */
 export async function holdParent(tx: Transaction, resource: Resource, parent: string): Promise<void> {
@@ -99,6 +105,7 @@ async function change(
   before: Stored | undefined,
   after: Stored | undefined,
 ): Promise<void> {
+  if (resource.grantsAccess) await tx.run(CHANGE_ACCESS, ACCESS_VERSION, randomUUID());
   await changeKeys(tx, resource, uid, before, after);
   await changeReferences(tx, resource, uid, before, after);
   await changeMemberships(tx, resource, uid, before, after);

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Group, GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import {
+  type Group,
+  GroupsService,
+  type ListGroupsResponse,
+} from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { type Client, wires } from '../support/wires.ts';
@@ -73,7 +77,7 @@ for (const database of databases) {
         all.push(...groups.map((g) => g.uid)),
       );
       for (const skip of [0, 1, 499, 990, 1000, 5000]) {
-        const page = await api.call(listGroups, { orderBy: 'name', pageSize: 20, skip, uidp });
+        const page: ListGroupsResponse = await api.call(listGroups, { orderBy: 'name', pageSize: 20, skip, uidp });
         assert.deepEqual(
           page.groups.map(({ uid }) => uid),
           all.slice(skip, skip + 20),
@@ -109,13 +113,10 @@ for (const database of databases) {
       api.close();
     });
 
-    type Page = Awaited<ReturnType<typeof list>>;
-    const list = (api: Client, request: object) => api.call(listGroups, request);
-
-    async function follow(api: Client, request: object, visit: (page: Page) => unknown): Promise<void> {
+    async function follow(api: Client, request: object, visit: (page: ListGroupsResponse) => unknown): Promise<void> {
       let pageToken = '';
       do {
-        const page = await list(api, { ...request, pageToken });
+        const page: ListGroupsResponse = await api.call(listGroups, { ...request, pageToken });
         await visit(page);
         pageToken = page.nextPageToken;
       } while (pageToken !== '');

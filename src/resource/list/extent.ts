@@ -18,6 +18,8 @@ const MAX_IDS = 1000;
 
 /** The part of the hierarchy that the filter asks for and the caller may see. */
 export function extentOf(resource: Resource, filter: UIDPFilter | undefined, reach: readonly string[]): Extent {
+  const holder = holderIn(resource);
+  const isBelow = (uid: string, scope: string) => isWithin(holder(uid), scope);
   const isVisible = (uid: string) =>
     reach.some((scope) => (resource.isScope ? isWithin(uid, scope) : isBelow(uid, scope))) ||
     (resource.rootIsPublic === true && parentOf(uid) === ROOT);
@@ -31,14 +33,18 @@ export function extentOf(resource: Resource, filter: UIDPFilter | undefined, rea
       isVisible(uid) &&
       (lower === undefined || (lower !== uid && isWithin(lower, uid))) &&
       (upper === undefined || isBelow(uid, upper)) &&
-      (parent === undefined || parentOf(uid) === parent);
+      (parent === undefined || holder(uid) === parent);
     return { uids: [...new Set(finite)].filter(matches).sort() };
   }
   if (parent !== undefined) return childrenExtent(resource, parent, upper, reach);
   if (upper !== undefined) {
     return reach.some((scope) => isWithin(upper, scope))
-      ? { collections: [{ of: 'descendants', uid: upper, withoutSelf: resource.isScope === true }] }
-      : { collections: reach.filter((scope) => isBelow(scope, upper)).map(everything) };
+      ? {
+          collections: [
+            { of: 'descendants', uid: upper, withoutSelf: resource.isScope === true && !resource.sharesParentUid },
+          ],
+        }
+      : { collections: reach.filter((scope) => isWithin(parentOf(scope), upper)).map(everything) };
   }
   const collections = reach.map(everything);
   if (resource.rootIsPublic) collections.push({ of: 'children', uid: ROOT, withoutSelf: false });
@@ -57,12 +63,14 @@ function childrenExtent(
   };
   if (parent === ROOT ? resource.rootIsPublic : reach.some((scope) => isWithin(parent, scope))) return all;
   // Out of reach itself, but some of its children may be where the caller's reach begins.
-  return { uids: resource.isScope ? reach.filter((scope) => parentOf(scope) === parent).sort() : [] };
+  return { uids: resource.isScope ? reach.filter((scope) => holderIn(resource)(scope) === parent).sort() : [] };
 }
 
 const everything = (uid: string): Collection => ({ of: 'descendants', uid, withoutSelf: false });
 
-const isBelow = (uid: string, scope: string): boolean => uid !== scope && isWithin(uid, scope);
+/** The uid of what a resource lies in, by its own uid. */
+const holderIn = (resource: Resource): ((uid: string) => string) =>
+  resource.sharesParentUid ? (uid) => uid : parentOf;
 
 interface Asked {
   ids?: readonly string[];

@@ -1,6 +1,6 @@
-import { type DescField, type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
-import type { UIDPFilter } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
+import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { ReadContext } from '../context.ts';
 import type { Resource } from '../definition.ts';
 import { extentOf } from './extent.ts';
@@ -17,6 +17,7 @@ export interface ListRequest extends Message {
   readonly pageToken: string;
   readonly orderBy: string;
   readonly skip: number;
+  readonly [filter: string]: unknown;
 }
 
 /** A page, and what its envelope says. */
@@ -36,7 +37,8 @@ const STANDARD = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']
 
 /** Reads pages of `resource` for requests of type `input`; an undeclared filter stops the server from starting. */
 export function createLister(resource: Resource, input: DescMessage, tokens: PageTokens): Lister {
-  const filterFields = input.fields.filter((field) => !STANDARD.has(field.name));
+  const { listedUnder } = resource;
+  const filterFields = input.fields.filter(({ name }) => !STANDARD.has(name) && name !== listedUnder);
   for (const { name } of filterFields) {
     if (!(name in resource.sortKeys) && !(name in (resource.facets ?? {}))) {
       throw new Error(`${input.typeName}.${name}: the ${resource.kind} resource declares no such filter`);
@@ -48,11 +50,12 @@ export function createLister(resource: Resource, input: DescMessage, tokens: Pag
     if (request.skip < 0) throw invalid('skip', 'must not be negative');
     const order = parseOrder(resource, request.orderBy);
     const filters = readFilters(filterFields, request);
+    const under = listedUnder && create(UIDPFilterSchema, { childrenOf: request[listedUnder] as string });
     // The caller is part of it by identity, not by scope: a grant made while somebody pages must not break their token.
-    const query = JSON.stringify([resource.kind, request.uidp ?? null, filters, order, ctx.caller.uid]);
+    const query = JSON.stringify([resource.kind, under || request.uidp || null, filters, order, ctx.caller.uid]);
     const cursor = request.pageToken === '' ? undefined : tokens.read(request.pageToken, query, ctx.now);
 
-    const extent = extentOf(resource, request.uidp, ctx.caller.reach(ctx.method.capabilities));
+    const extent = extentOf(resource, under || request.uidp, ctx.caller.reach(ctx.method.capabilities));
     const plan =
       'uids' in extent
         ? await finitePlan(ctx.db, resource, extent.uids, filters, order)
