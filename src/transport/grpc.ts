@@ -1,0 +1,142 @@
+import type { Socket } from 'node:net';
+import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  logVerbosity,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  setLogVerbosity,
+} from '@grpc/grpc-js';
+import { ApiError, Code, invalid } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { Method } from '../contract/method.ts';
+import type { Call, Incoming } from '../pipeline/call.ts';
+import { failure } from './grpc-failure.ts';
+import { addHealth } from './health.ts';
+import { addReflection } from './reflection.ts';
+
+export interface GrpcOptions {
+  readonly methods: readonly Method[];
+  readonly call: Call;
+  /** What reflection shows. */
+  readonly files: readonly DescFile[];
+  readonly serviceDomain: string;
+  readonly newRequestId: () => string;
+  readonly maxMessageBytes?: number;
+  /** After which a connection is told to come again: so nothing stays for ever, not even a request that never ends. */
+  readonly maxConnectionMs?: number;
+  readonly log: Log;
+}
+
+export interface Grpc {
+  accept(socket: Socket): void;
+  /** Refuses new calls and resolves when the running ones are answered or their connections are gone. */
+  stop(): Promise<void>;
+}
+
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+
+const gone = new ApiError(Code.CANCELLED, 'Cancelled: the client went away');
+
+/** Every method of the table over gRPC, with reflection and health. */
+export function createGrpc(options: GrpcOptions): Grpc {
+  const { methods, files, call: door, serviceDomain, newRequestId, log } = options;
+  const { maxMessageBytes = 4 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
+  // The library would print header values that it cannot parse, and one of them may be a token.
+  setLogVerbosity(logVerbosity.NONE);
+  const server = new Server({
+    'grpc.max_receive_message_length': maxMessageBytes,
+    // Each may hold a message that is not complete yet.
+    'grpc.max_concurrent_streams': 100,
+    'grpc.max_connection_idle_ms': maxConnectionMs / 12,
+    'grpc.max_connection_age_ms': maxConnectionMs,
+    'grpc.max_connection_age_grace_ms': maxConnectionMs / 60,
+    'grpc.enable_channelz': 0,
+  });
+
+  for (const method of methods) {
+    const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => void answer(method, call, respond);
+    // Bytes pass through as they are: decoded here, malformed ones would be INTERNAL.
+    if (!server.register(`/${method.id}`, handler, same, same, 'unary')) throw new Error(`${method.id} is there twice`);
+  }
+  addReflection(server, files);
+  const health = addHealth(server, new Set(methods.map(({ id }) => id.slice(0, id.indexOf('/')))));
+  const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
+
+  async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
+    const requestId = requestIdOf(call.metadata) ?? newRequestId();
+    const cancellation = new AbortController();
+    const cancel = () => cancellation.abort(gone);
+    call.on('cancelled', cancel);
+    let response: Buffer;
+    try {
+      response = encode(method.desc.output, await door(incoming(method, call, requestId, cancellation.signal)));
+    } catch (error) {
+      if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
+      const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
+      respond(failure(known, { domain: method.domain, serviceDomain, requestId }));
+      return;
+    } finally {
+      // It also fires after every answer.
+      call.off('cancelled', cancel);
+    }
+    const trailer = new Metadata();
+    trailer.set('x-request-id', requestId);
+    respond(null, response, trailer);
+  }
+
+  return {
+    accept: connections.injectConnection,
+    stop() {
+      health.stop();
+      return new Promise((resolve) => server.tryShutdown(() => resolve()));
+    },
+  };
+}
+
+const same = (bytes: Buffer): Buffer => bytes;
+
+function incoming(method: Method, call: UnaryCall, requestId: string, signal: AbortSignal): Incoming {
+  const deadline = Number(call.getDeadline());
+  return {
+    method,
+    wire: 'grpc',
+    authorization: first(call.metadata, 'authorization'),
+    requestId,
+    peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
+    signal,
+    ...(Number.isFinite(deadline) && { deadline }),
+    read: () => decode(method.desc.input, call.request),
+  };
+}
+
+function decode(type: DescMessage, bytes: Buffer): Message {
+  try {
+    return fromBinary(type, bytes, { readUnknownFields: false });
+  } catch {
+    throw invalid('request', `must be a valid ${type.typeName} in protobuf encoding, with all text in UTF-8`);
+  }
+}
+
+function encode(type: DescMessage, message: Message): Buffer {
+  const bytes = toBinary(type, message);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+const SANE_ID = /^[\w.-]{1,128}$/;
+
+/** The client's own request id, unless it is one we would not want in a log line. */
+function requestIdOf(metadata: Metadata): string | undefined {
+  const id = first(metadata, 'cgrequestid') ?? first(metadata, 'x-request-id');
+  return id !== undefined && SANE_ID.test(id) ? id : undefined;
+}
+
+const first = (metadata: Metadata, key: string): string | undefined => metadata.get(key)[0]?.toString();
+
+function withoutPort(peer: string): string {
+  const colon = peer.lastIndexOf(':');
+  return colon < 0 ? peer : peer.slice(0, colon);
+}

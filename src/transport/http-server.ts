@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ApiError, Code, invalid } from '../base/errors.ts';
+import type { Limits } from './limits.ts';
+import { statusJson } from './status.ts';
+
+/** How long a refused client may take to read its answer: closing while it still writes would reset the connection. */
+const LINGER_MS = 1_000;
+
+export interface HttpServerOptions {
+  readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly limits: Limits;
+  readonly serviceDomain: string;
+  readonly newRequestId: () => string;
+}
+
+export interface HttpServer {
+  accept(socket: Socket): void;
+  /** Closes idle connections at once and each other one after its running request. */
+  stop(): void;
+}
+
+/** HTTP/1.1 on connections that someone else accepted. */
+export function createHttpServer({ handle, limits, serviceDomain, newRequestId }: HttpServerOptions): HttpServer {
+  /** Every open connection, with the response it waits for. */
+  const connections = new Map<Socket, ServerResponse | undefined>();
+  let stopping = false;
+
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.idleMs,
+      connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
+      // Node would answer a missing Host without a body.
+      requireHostHeader: false,
+    },
+    (req, res) => {
+      connections.set(req.socket, res);
+      res.on('close', finished);
+      if (stopping) res.setHeader('connection', 'close');
+      if (req.headers.host === undefined && req.httpVersion === '1.1') {
+        const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
+        res.writeHead(400, {
+          connection: 'close',
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+        });
+        res.end(body);
+      } else {
+        handle(req, res);
+      }
+    },
+  );
+  server.on('clientError', refuse);
+  // Time-outs are checked from this event on, and a server that never listens by itself never emits it.
+  server.emit('listening');
+
+  function accept(socket: Socket): void {
+    connections.set(socket, undefined);
+    socket.on('close', closed);
+    server.emit('connection', socket);
+  }
+
+  function closed(this: Socket): void {
+    connections.delete(this);
+  }
+
+  function finished(this: ServerResponse): void {
+    const { socket } = this.req;
+    if (connections.get(socket) !== this) return;
+    connections.set(socket, undefined);
+    if (stopping) socket.destroySoon();
+  }
+
+  /** Answers what never became a request. */
+  function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    // Refused before; the rest of what the client had to say is thrown away.
+    if (socket.writableEnded) return;
+    if (!socket.writable || error.code === 'ECONNRESET' || connections.get(socket as Socket)?.headersSent) {
+      socket.destroy();
+      return;
+    }
+    const { status, reason } = refusal(error.code, limits);
+    const body = errorBody(reason);
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  }
+
+  const errorBody = (error: ApiError): string =>
+    JSON.stringify(statusJson(error, { domain: undefined, serviceDomain, requestId: newRequestId() }));
+
+  function stop(): void {
+    stopping = true;
+    for (const [socket, response] of connections) {
+      if (response === undefined) socket.destroySoon();
+      else if (!response.headersSent) response.setHeader('connection', 'close');
+    }
+  }
+
+  return { accept, stop };
+}
+
+function refusal(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { status: 431, reason: invalid('headers', `must not exceed ${limits.headerBytes} bytes in all`) };
+    case 'ERR_HTTP_REQUEST_TIMEOUT': {
+      const message = 'Deadline exceeded: the request took too long to arrive';
+      return { status: 408, reason: new ApiError(Code.DEADLINE_EXCEEDED, message) };
+    }
+    default:
+      return { status: 400, reason: invalid('request', 'must be well-formed HTTP/1.1') };
+  }
+}

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { get as getSecure } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { defaultLimits } from './limits.ts';
+import { exchange, grpcClient, open, pong, startServer, tlsPair } from './test-server.ts';
+
+const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n';
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+const EMPTY_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
+const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')));
+
+for (const tls of [false, true]) {
+  test(`HTTP/1.1 and gRPC share a port: ${tls ? 'TLS' : 'plaintext'}`, async (t) => {
+    const { port, address } = await startServer(t, { tls });
+    const request = tls ? getSecure(`https://${address}/`, { ca: tlsPair.cert }) : get(`http://${address}/`);
+    const [response]: IncomingMessage[] = await once(request, 'response');
+    assert.ok(response);
+    assert.equal(await text(response), 'hello');
+    assert.equal(await grpcClient(t, `localhost:${port}`, { tls }).ping(), 'pong');
+  });
+}
+
+test('over TLS, who offers HTTP/1.1 gets it, and who offers nothing is told by its first bytes', async (t) => {
+  const { port } = await startServer(t, { tls: true });
+  for (const [offered, agreed] of [
+    [['h2', 'http/1.1'], 'http/1.1'],
+    [['h2'], 'h2'],
+    [[], false],
+  ] as const) {
+    const socket = connectTls({ port, host: '127.0.0.1', ca: tlsPair.cert, ALPNProtocols: [...offered] });
+    t.after(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    assert.equal(socket.alpnProtocol, agreed);
+    if (agreed === 'h2') continue;
+    socket.write(`${GET}Connection: close\r\n\r\n`);
+    assert.match(await text(socket), /^HTTP\/1\.1 200 OK.*hello$/s);
+  }
+});
+
+test('over TLS, versions before 1.2 and unknown protocols are refused', async (t) => {
+  const { port } = await startServer(t, { tls: true });
+  for (const options of [
+    { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'ALL@SECLEVEL=0' },
+    { ALPNProtocols: ['spdy/3'] },
+  ] as const) {
+    const socket = connectTls({ port, host: '127.0.0.1', ca: tlsPair.cert, ...options });
+    await assert.rejects(once(socket, 'secureConnect'), /alert/);
+  }
+});
+
+test('an HTTP/2 preface may come byte by byte', async (t) => {
+  const { port } = await startServer(t);
+  const socket = await open(t, port);
+  socket.setNoDelay();
+  for (const byte of `${PREFACE}${EMPTY_SETTINGS}`) {
+    socket.write(byte, 'latin1');
+    await new Promise(setImmediate);
+  }
+  const [answer]: Buffer[] = await once(socket, 'data');
+  assert.equal(answer?.[3], 4, 'the server answers with a SETTINGS frame');
+});
+
+test('an HTTP/2 session ends when the client closes its side', async (t) => {
+  const { port } = await startServer(t);
+  const socket = await open(t, port);
+  socket.write(`${PREFACE}${EMPTY_SETTINGS}`, 'latin1');
+  await once(socket, 'data');
+  socket.end().resume();
+  await once(socket, 'end');
+});
+
+test('a request may come byte by byte, even when it begins like the preface', async (t) => {
+  const { port } = await startServer(t, { http: (req, res) => res.end(req.method) });
+  const socket = await open(t, port);
+  socket.setNoDelay();
+  for (const byte of 'PROPFIND / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n') {
+    socket.write(byte);
+    await new Promise(setImmediate);
+  }
+  assert.match(await text(socket), /PROPFIND$/);
+});
+
+test('a client that closes its side after the request still gets the answer', async (t) => {
+  const { port } = await startServer(t);
+  const socket = await open(t, port);
+  socket.end(`${GET}Connection: close\r\n\r\n`);
+  assert.match(await text(socket), /hello$/);
+});
+
+for (const [name, bytes] of [
+  ['garbage', '\x16\x03\x01\x02\0\x01garbage\r\n\r\n'],
+  ['a preface that goes wrong', 'PRIX / HTTP/1.1\r\n\r\n'],
+  ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['two lengths', `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`],
+  ['length and chunks', `${GET}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`],
+  ['NUL in a header', `${GET}X: a\0b\r\n\r\n`],
+] as const) {
+  test(`malformed HTTP gets a 400 with our error body: ${name}`, async (t) => {
+    const { port } = await startServer(t);
+    const answer = await exchange(t, port, bytes);
+    assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/);
+    assert.match(answer, /\r\nconnection: close\r\n/i);
+    const { code, message, details } = bodyOf(answer);
+    assert.equal(code, 3);
+    assert.match(message, /^Invalid argument: (request|host): must be /);
+    assert.deepEqual(
+      details.map((detail: { '@type': string }) => detail['@type'].replace(/.*\./, '')),
+      ['ErrorInfo', 'BadRequest', 'RequestInfo'],
+    );
+  });
+}
+
+test('headers of 70 KB get a 431, and a user agent of 9 KB is fine', async (t) => {
+  const { port } = await startServer(t, { http: (req, res) => res.end(`${req.headers['user-agent']?.length}`) });
+  const tooLong = await exchange(t, port, `${GET}X: ${'x'.repeat(70_000)}\r\n\r\n${'more'.repeat(100_000)}`);
+  assert.match(tooLong, /^HTTP\/1\.1 431 /);
+  assert.equal(bodyOf(tooLong).message, 'Invalid argument: headers: must not exceed 65536 bytes in all');
+  const fine = await exchange(t, port, `${GET}User-Agent: ${'u'.repeat(9_000)}\r\nConnection: close\r\n\r\n`);
+  assert.match(fine, /9000$/);
+});
+
+test('who sends nothing, or headers or a body without end, is cut off', async (t) => {
+  const limits = { ...defaultLimits, headersMs: 50, requestMs: 100 };
+  const { port } = await startServer(t, { limits, http: (req) => req.resume() });
+  assert.equal(await exchange(t, port, ''), '');
+  assert.equal(await exchange(t, port, 'PRI * HT'), '');
+  for (const endless of [GET, `${GET}Content-Length: 10\r\n\r\nabc`]) {
+    const answer = await exchange(t, port, endless);
+    assert.match(answer, /^HTTP\/1\.1 408 /);
+    assert.equal(bodyOf(answer).code, 4);
+  }
+});
+
+test('over TLS, who never finishes the handshake or sends nothing after it is cut off', async (t) => {
+  const { port } = await startServer(t, { tls: true, limits: { ...defaultLimits, headersMs: 50 } });
+  assert.equal(await exchange(t, port, '\x16\x03\x01'), '');
+  const socket = connectTls({ port, host: '127.0.0.1', ca: tlsPair.cert });
+  await once(socket.resume(), 'close');
+});
+
+test('a connection between two requests is closed after its own, longer time-out', async (t) => {
+  const { port } = await startServer(t, { limits: { ...defaultLimits, headersMs: 20, idleMs: 60 } });
+  const started = performance.now();
+  assert.match(await exchange(t, port, `${GET}\r\n`), /hello$/);
+  assert.ok(performance.now() - started >= 60);
+});
+
+test('a request is answered quickly beside 2,000 idle connections', async (t) => {
+  const { port, address } = await startServer(t);
+  await Promise.all(Array.from({ length: 2_000 }, () => open(t, port)));
+  const started = performance.now();
+  const [response]: IncomingMessage[] = await once(get(`http://${address}/`), 'response');
+  assert.ok(response);
+  assert.equal(await text(response), 'hello');
+  assert.equal(await grpcClient(t, address).ping(), 'pong');
+  assert.ok(performance.now() - started < 1_000);
+});
+
+test('clients that vanish at any point do no harm', async (t) => {
+  const { port, address } = await startServer(t, { http: (_, res) => res.end('x'.repeat(1 << 20)) });
+  for (const bytes of ['', 'PRI', 'GET / HT', `${GET}\r\n`, PREFACE]) {
+    const socket = await open(t, port);
+    await new Promise((resolve) => socket.write(bytes, resolve));
+    socket.resetAndDestroy();
+  }
+  assert.equal(await grpcClient(t, address).ping(), 'pong');
+});
+
+test('the address is refused when it is taken', async (t) => {
+  const { port } = await startServer(t);
+  await assert.rejects(startServer(t, { port }), { code: 'EADDRINUSE' });
+});
+
+test('stop lets a running request finish, closes idle connections at once and accepts no more', async (t) => {
+  const arrived = Promise.withResolvers<ServerResponse>();
+  const http = (req: IncomingMessage, res: ServerResponse) => (req.url === '/slow' ? arrived.resolve(res) : res.end());
+  const { port, address, stop } = await startServer(t, { http });
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+
+  const silent = (await open(t, port)).resume();
+  const idle = (await open(t, port)).resume();
+  idle.write(`${GET}\r\n`);
+  await once(idle, 'data');
+  const request = get(`http://${address}/slow`, { agent });
+  const response = await arrived.promise;
+
+  const stopped = stop();
+  await Promise.all([once(silent, 'close'), once(idle, 'close')]);
+  await assert.rejects(open(t, port), { code: 'ECONNREFUSED' });
+
+  response.end('late but complete');
+  const [answer]: IncomingMessage[] = await once(request, 'response');
+  assert.ok(answer);
+  assert.equal(answer.headers.connection, 'close');
+  assert.equal(await text(answer), 'late but complete');
+  await stopped;
+});
+
+test('stop does not cut off an answer that is still being sent', async (t) => {
+  const size = 32 << 20;
+  const sending = Promise.withResolvers<void>();
+  const { port, stop } = await startServer(t, {
+    http: (_, res) => {
+      res.end(Buffer.alloc(size));
+      sending.resolve();
+    },
+  });
+  const socket = await open(t, port);
+  socket.write(`${GET}\r\n`);
+  await sending.promise;
+  const stopped = stop();
+  let received = 0;
+  for await (const chunk of socket) received += chunk.length;
+  assert.ok(received > size);
+  await stopped;
+});
+
+test('stop lets a running gRPC call finish and closes idle sessions', async (t) => {
+  const arrived = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const { address, stop } = await startServer(t, {
+    call: async () => {
+      arrived.resolve();
+      await release.promise;
+      return pong;
+    },
+  });
+  const idle = grpcClient(t, address);
+  idle.client.waitForReady(Date.now() + 5_000, () => {});
+  const ping = grpcClient(t, address).ping();
+  await arrived.promise;
+  const stopped = stop();
+  release.resolve();
+  assert.equal(await ping, 'pong');
+  await stopped;
+});
+
+test('stop cuts off what is left after the grace', async (t) => {
+  const overHttp = Promise.withResolvers<void>();
+  const overGrpc = Promise.withResolvers<void>();
+  const { port, address, stop } = await startServer(t, {
+    http: () => overHttp.resolve(),
+    call: () => {
+      overGrpc.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const stuck = (await open(t, port)).resume();
+  const cutOff = once(stuck, 'close');
+  stuck.write(`${GET}\r\n`);
+  const ping = assert.rejects(grpcClient(t, address).ping());
+  await Promise.all([overHttp.promise, overGrpc.promise]);
+  await stop(1);
+  await Promise.all([cutOff, ping]);
+});
