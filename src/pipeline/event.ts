@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { encodeJson } from '../contract/json/encode.ts';
 import type { EventSpec } from '../contract/method.ts';
 import type { EventFacts, WriteContext } from '../resource/context.ts';
 import { appendEvent } from '../store/outbox.ts';
-import { encodeJson } from '../transport/rest/json-encode.ts';
 
 /** Puts the event of a change into the outbox, in the transaction of the change. */
 export async function recordEvent(ctx: WriteContext, spec: EventSpec, facts: EventFacts | undefined): Promise<void> {

@@ -4,8 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, codeName, unimplemented } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Method } from '../contract/method.ts';
-import type { Caller, Operation, Operations } from '../resource/context.ts';
+import type { Caller, Operation, Operations, ReadContext } from '../resource/context.ts';
 import type { Store } from '../store/store.ts';
 import { authorize } from './authorize.ts';
 import type { Call, Incoming } from './call.ts';
@@ -37,20 +36,22 @@ export function createPipeline(options: PipelineOptions): Call {
     const request = await incoming.read();
     authorize(method, caller, request);
     validateRequest(method, request);
-    return handle(operation, method, caller, request);
+    return handle(operation, { method, caller, authorization: incoming.authorization, now: clock() }, request);
   }
 
   /** Reads see the last commit; a write, its index rows and its event commit together or not at all. */
-  async function handle(operation: Operation, method: Method, caller: Caller, request: Message): Promise<Message> {
-    const now = clock();
-    if (operation.mode === 'read') return operation.run({ method, caller, now, db: store.reader }, request);
+  async function handle(operation: Operation, call: Omit<ReadContext, 'db'>, request: Message): Promise<Message> {
+    const { method } = call;
+    const reading: ReadContext = { ...call, db: store.reader };
+    if (operation.mode === 'read') return operation.run(reading, request);
+    const prepared = await operation.prepare?.(reading, request);
     return store.write(async (db) => {
       let changed = true;
       const unchanged = () => {
         changed = false;
       };
-      const ctx = { method, caller, now, db, unchanged };
-      const response = await operation.run(ctx, request);
+      const ctx = { ...call, db, unchanged };
+      const response = await operation.run(ctx, request, prepared);
       if (method.event && changed) await recordEvent(ctx, method.event, operation.event?.(ctx, request, response));
       return response;
     });

@@ -1,4 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
+import type { FieldViolation } from '../base/errors.ts';
 import type { Method } from '../contract/method.ts';
 import { refuse, validate } from '../resource/validate.ts';
 
@@ -12,5 +13,8 @@ export function validateRequest(method: Method, request: Message): void {
     fields = new Set(method.desc.input.fields.map((field) => field.name).filter((name) => !bodies.has(name)));
     checkedFields.set(method, fields);
   }
-  refuse(validate(method.desc.input, request, {}, fields));
+  refuse(validate(method.desc.input, request, {}, fields).filter((violation) => !isInherited(violation)));
 }
+
+/** The requests of a batch may leave their parent to the batch (AIP-231). */
+const isInherited = ({ field }: FieldViolation): boolean => /^requests\[[0-9]+\]\.parent$/.test(field);

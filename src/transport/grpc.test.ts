@@ -56,7 +56,7 @@ test('a unary call arrives whole and is answered', async (t) => {
 
 for (const [sent, kept] of [
   [{ 'x-request-id': 'other.id' }, 'other.id'],
-  [{ cgrequestid: 'first', 'x-request-id': 'second' }, 'first'],
+  [{ cgrequestid: 'second', 'x-request-id': 'first' }, 'first'],
   [{ cgrequestid: 'not sane' }, 'request-1'],
   [{ cgrequestid: 'x'.repeat(129) }, 'request-1'],
   [{}, 'request-1'],

@@ -17,6 +17,7 @@ import type { Call, Incoming } from '../pipeline/call.ts';
 import { failure } from './grpc-failure.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
+import { clientGone, requestIdOf } from './request-id.ts';
 
 export interface GrpcOptions {
   readonly methods: readonly Method[];
@@ -38,8 +39,6 @@ export interface Grpc {
 }
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
-
-const gone = new ApiError(Code.CANCELLED, 'Cancelled: the client went away');
 
 /** Every method of the table over gRPC, with reflection and health. */
 export function createGrpc(options: GrpcOptions): Grpc {
@@ -67,9 +66,9 @@ export function createGrpc(options: GrpcOptions): Grpc {
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
 
   async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
-    const requestId = requestIdOf(call.metadata) ?? newRequestId();
+    const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
     const cancellation = new AbortController();
-    const cancel = () => cancellation.abort(gone);
+    const cancel = () => cancellation.abort(clientGone);
     call.on('cancelled', cancel);
     let response: Buffer;
     try {
@@ -124,14 +123,6 @@ function decode(type: DescMessage, bytes: Buffer): Message {
 function encode(type: DescMessage, message: Message): Buffer {
   const bytes = toBinary(type, message);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-const SANE_ID = /^[\w.-]{1,128}$/;
-
-/** The client's own request id, unless it is one we would not want in a log line. */
-function requestIdOf(metadata: Metadata): string | undefined {
-  const id = first(metadata, 'cgrequestid') ?? first(metadata, 'x-request-id');
-  return id !== undefined && SANE_ID.test(id) ? id : undefined;
 }
 
 const first = (metadata: Metadata, key: string): string | undefined => metadata.get(key)[0]?.toString();

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
+import { AnySchema, EmptySchema } from '@bufbuild/protobuf/wkt';
+import { AccountAssociationSchema } from '../gen/chainguard/platform/iam/v2/account_associations_pb.js';
+import { GroupInviteSchema } from '../gen/chainguard/platform/iam/v2/group_invites_pb.js';
+import {
+  GroupSchema,
+  ListGroupsResponseSchema,
+  UpdateGroupRequestSchema,
+} from '../gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentitySchema } from '../gen/chainguard/platform/iam/v2/identities_pb.js';
+import { RoleSchema } from '../gen/chainguard/platform/iam/v2/roles_pb.js';
+import { ListArtifactsResponseSchema } from '../gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import { SizeSchema } from '../gen/chainguard/platform/registry/v2/images_pb.js';
+import { ListReposRequestSchema, RepoSchema } from '../gen/chainguard/platform/registry/v2/repos_pb.js';
+import {
+  AdvisoryEventSchema,
+  ListAdvisoriesRequestSchema,
+} from '../gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { encodeJson } from './encode.ts';
+
+const encode = <Desc extends DescMessage>(desc: Desc, init: MessageInitShape<Desc>): unknown =>
+  JSON.parse(encodeJson(desc, create(desc, init)));
+
+test('numbers and booleans are always there; empty text, lists, maps, enums and messages are not', () => {
+  assert.deepEqual(encode(GroupSchema, {}), { verified: false });
+  assert.deepEqual(encode(SizeSchema, {}), { size: '0' });
+  assert.deepEqual(encode(RepoSchema, {}), {});
+  assert.deepEqual(encode(AdvisoryEventSchema, {}), {});
+});
+
+test('a full resource in camelCase, with explicit JSON names', () => {
+  const repo = create(RepoSchema, {
+    uid: 'a/b',
+    name: 'say "ü"\n',
+    catalogTier: 2,
+    bundles: ['base', ''],
+    syncConfig: { source: 'c' },
+    customOverlay: { environment: { B: '2', A: '' }, accounts: { users: [{ username: 'u', uid: 7 }] } },
+    createTime: { seconds: 1_767_268_800n, nanos: 123_999_999 },
+    updateTime: { seconds: -1n, nanos: 0 },
+  });
+  assert.equal(
+    encodeJson(RepoSchema, repo),
+    '{"uid":"a/b","name":"say \\"ü\\"\\n","catalogTier":"CATALOG_TIER_BASE","bundles":["base",""],' +
+      '"sync_config":{"source":"c","uniqueTags":false,"gracePeriod":false},' +
+      '"customOverlay":{"environment":{"B":"2","A":""},"accounts":{"users":[{"username":"u","uid":7,"gid":0}]}},' +
+      '"createTime":"2026-01-01T12:00:00.123Z","updateTime":"1969-12-31T23:59:59.000Z"}',
+  );
+});
+
+test('the list of an envelope is there even when empty, and total counts are strings', () => {
+  assert.deepEqual(encode(ListGroupsResponseSchema, {}), { groups: [], skipped: 0 });
+  assert.deepEqual(encode(ListGroupsResponseSchema, { totalCount: 0n }), { groups: [], totalCount: '0', skipped: 0 });
+  assert.deepEqual(encode(ListArtifactsResponseSchema, {}), { artifacts: [], totalCount: '0', skipped: 0 });
+  assert.deepEqual(encode(ListGroupsResponseSchema, { groups: [{ name: 'a' }, {}], nextPageToken: 't', skipped: 3 }), {
+    groups: [{ name: 'a', verified: false }, { verified: false }],
+    nextPageToken: 't',
+    skipped: 3,
+  });
+});
+
+test('fields with presence are written when set, also to their default', () => {
+  assert.deepEqual(encode(ListReposRequestSchema, { name: '' }), { name: '', pageSize: 0, skip: 0 });
+  assert.deepEqual(encode(ListAdvisoriesRequestSchema, { latestEventType: 0 }), {
+    latestEventType: 'EVENT_TYPE_FILTER_UNSPECIFIED',
+    pageSize: 0,
+    skip: 0,
+  });
+});
+
+test('of a oneof the chosen member is written', () => {
+  assert.deepEqual(
+    encode(IdentitySchema, {
+      relationship: { case: 'claimMatch', value: { iss: { case: 'issuer', value: '' }, claims: { a: 'b' } } },
+    }),
+    { claimMatch: { issuer: '', claims: { a: 'b' } } },
+  );
+  assert.deepEqual(
+    encode(AdvisoryEventSchema, { type: { case: 'detection', value: { type: { case: 'manual', value: {} } } } }),
+    {
+      detection: { manual: {} },
+    },
+  );
+});
+
+test('64-bit integers, integer map keys and bytes', () => {
+  assert.deepEqual(
+    encode(AccountAssociationSchema, {
+      github: { appInstallations: { '12': { installations: [{ installationId: 2n ** 62n }] } } },
+    }),
+    { github: { appInstallations: { '12': { installations: [{ installationId: '4611686018427387904' }] } } } },
+  );
+  assert.deepEqual(encode(AdvisoryEventSchema, { findings: new Uint8Array([0xfb, 0xff]) }), { findings: '+/8=' });
+});
+
+test('enum values by name, also in lists; unknown ones by number', () => {
+  assert.deepEqual(encode(RepoSchema, { catalogTier: 99 as never }), { catalogTier: 99 });
+  assert.deepEqual(encode(RoleSchema, { capabilities: [0] }), { capabilities: ['UNKNOWN'] });
+});
+
+test('input-only fields are never written', () => {
+  assert.deepEqual(encode(GroupInviteSchema, { roleUid: 'a', ttl: { seconds: 3600n } }), {
+    roleUid: 'a',
+    singleUse: false,
+  });
+});
+
+test('masks and nothing at all', () => {
+  assert.deepEqual(encode(UpdateGroupRequestSchema, { updateMask: { paths: ['name', 'resource_limits'] } }), {
+    updateMask: 'name,resourceLimits',
+  });
+  assert.deepEqual(encode(EmptySchema, {}), {});
+});
+
+test('text that is no Unicode still gives valid JSON', () => {
+  assert.equal(encodeJson(GroupSchema, create(GroupSchema, { name: '\ud800' })), '{"name":"\\ud800","verified":false}');
+});
+
+test('a type with a JSON form of its own that we do not write is refused', () => {
+  assert.throws(() => encodeJson(AnySchema, create(AnySchema)), /google.protobuf.Any/);
+});

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { ApiError, Code, invalid } from '../../base/errors.ts';
+import type { Route } from '../../contract/method.ts';
+import { bodyTooLarge } from './http-error.ts';
+import { decodeUtf8 } from './json-text.ts';
+import type { Body } from './request.ts';
+import { takesForm } from './request.ts';
+
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** Reads a body of at most `maxBytes`, also when unpacked. Headers that rule it out are refused before a byte is read. */
+export async function readBody(req: IncomingMessage, route: Route, maxBytes: number): Promise<Body> {
+  const type = bodyType(req.headers['content-type'], route);
+  const unpack = unpacker(req.headers['content-encoding'], maxBytes);
+  const bytes = await readBytes(req, maxBytes);
+  return { type, text: decodeUtf8(unpack === undefined ? bytes : await unpack(bytes)) };
+}
+
+const JSON_TYPE = 'application/json';
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+function bodyType(header = JSON_TYPE, route: Route): Body['type'] {
+  const [type = '', ...parameters] = header
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) {
+    throw invalid('content-type', 'must have the charset utf-8 or none');
+  }
+  if (type === FORM_TYPE && takesForm(route)) return 'form';
+  if (type === JSON_TYPE || type === '') return 'json';
+  const expected = takesForm(route) ? FORM_TYPE : JSON_TYPE;
+  throw invalid('content-type', `must be ${expected}; send Content-Type: ${expected}`);
+}
+
+type Unpack = (bytes: Buffer) => Promise<Buffer>;
+
+function unpacker(encoding = 'identity', maxBytes: number): Unpack | undefined {
+  switch (encoding.toLowerCase()) {
+    case 'identity':
+      return undefined;
+    case 'gzip':
+      return (bytes) => unzip(bytes, maxBytes);
+    default:
+      throw invalid('content-encoding', 'must be gzip or none');
+  }
+}
+
+async function unzip(bytes: Buffer, maxBytes: number): Promise<Buffer> {
+  try {
+    return await promisify(gunzip)(bytes, { maxOutputLength: maxBytes });
+  } catch (error) {
+    if (error instanceof RangeError) throw bodyTooLarge(maxBytes);
+    throw invalid('body', 'must be valid gzip, as its content-encoding says');
+  }
+}
+
+function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const take = (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= maxBytes) {
+      chunks.push(chunk);
+      return;
+    }
+    // The rest is thrown away as it comes: closing now would reset the connection before the client reads why.
+    req.off('data', take).resume();
+    reject(bodyTooLarge(maxBytes));
+  };
+  req.on('data', take);
+  req.once('end', () => resolve(Buffer.concat(chunks)));
+  req.once('error', () => reject(new ApiError(Code.CANCELLED, 'Cancelled: the client went away')));
+  return promise;
+}

@@ -1,0 +1,38 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+
+/** Which other web origins may read our answers (https://fetch.spec.whatwg.org/#http-cors-protocol). */
+export interface Cors {
+  /** For every answer. */
+  headers(origin: string | undefined): OutgoingHttpHeaders;
+  /** For an answer to OPTIONS, by which a browser asks before it sends the request itself. */
+  preflight(origin: string | undefined, verbs: string): OutgoingHttpHeaders;
+}
+
+/** Tokens travel in a header that the page sets, so credentials (cookies) are never allowed and `*` is safe. */
+export function createCors(origins: readonly string[]): Cors {
+  const isOpen = origins.includes('*');
+  const allowed = new Set(origins);
+
+  const headers = (origin: string | undefined): OutgoingHttpHeaders => {
+    if (allowed.size === 0) return {};
+    if (!isOpen && !allowed.has(origin ?? '')) return { vary: 'origin' };
+    return {
+      'access-control-allow-origin': isOpen ? '*' : origin,
+      'access-control-expose-headers': 'x-request-id',
+      ...(!isOpen && { vary: 'origin' }),
+    };
+  };
+  return {
+    headers,
+    preflight(origin, verbs) {
+      const common = headers(origin);
+      if (common['access-control-allow-origin'] === undefined) return common;
+      return {
+        ...common,
+        'access-control-allow-methods': verbs,
+        'access-control-allow-headers': 'authorization, content-type, x-request-id',
+        'access-control-max-age': '7200',
+      };
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { ApiError, Code } from '../../base/errors.ts';
+import { httpStatus } from '../status.ts';
+
+/** An error for which HTTP has a status of its own. */
+class HttpError extends ApiError {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+
+  constructor(status: number, headers: OutgoingHttpHeaders, ...error: ConstructorParameters<typeof ApiError>) {
+    super(...error);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+export const wrongVerb = (verb: string, allow: string): ApiError =>
+  new HttpError(405, { allow }, Code.UNIMPLEMENTED, `Unimplemented: ${verb} at this path; it has ${allow}`);
+
+/**
+ * RESOURCE_EXHAUSTED, as gRPC answers a message that is too large, but 413 and not 429: sending it again later would
+ * not help.
+ */
+export function bodyTooLarge(maxBytes: number): ApiError {
+  const description = `must not exceed ${maxBytes} bytes`;
+  return new HttpError(413, {}, Code.RESOURCE_EXHAUSTED, `Resource exhausted: body: ${description}`, [
+    { type: 'BadRequest', fieldViolations: [{ field: 'body', description }] },
+  ]);
+}
+
+/** Status and headers of the answer to an error. */
+export function httpHead(error: ApiError): { readonly status: number; readonly headers: OutgoingHttpHeaders } {
+  if (error instanceof HttpError) return error;
+  const status = httpStatus(error.code);
+  switch (error.code) {
+    case Code.UNAUTHENTICATED:
+      return { status, headers: { 'www-authenticate': 'Bearer realm="wharfinger"' } };
+    case Code.UNAVAILABLE:
+      return { status, headers: { 'retry-after': '1' } };
+    default:
+      return { status, headers: {} };
+  }
+}

@@ -1,0 +1,71 @@
+/** One part of a path between slashes, or `**`, which takes any number of them. */
+export type Segment =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'one' | 'many'; readonly variable: string };
+
+export interface Template {
+  readonly segments: readonly Segment[];
+  /** Where `**` stands in `segments`; -1 when there is none. */
+  readonly many: number;
+  /** `lookupGroup` in `/iam/v2/groups:lookupGroup`: what google.api.http calls a custom verb. */
+  readonly customVerb: string | undefined;
+}
+
+const LITERAL = /^[\w.~-]+$/;
+const VARIABLE = /^\{([a-z_][\w.]*)(?:=(\*\*?))?\}$/;
+const CUSTOM_VERB = /:(\w+)$/;
+
+/** Parses what contracts use of google.api.http templates: a variable is one segment, or `**` once in a template. */
+export function parseTemplate(template: string): Template {
+  const customVerb = CUSTOM_VERB.exec(template)?.[1];
+  const path = customVerb === undefined ? template : template.slice(0, -customVerb.length - 1);
+  if (!path.startsWith('/')) throw new Error(`route ${template} does not start with a slash`);
+
+  const segments = path
+    .slice(1)
+    .split('/')
+    .map((text): Segment => {
+      if (LITERAL.test(text)) return { kind: 'literal', text };
+      const [, variable, pattern] = VARIABLE.exec(text) ?? [];
+      if (variable === undefined) throw new Error(`route ${template} has a segment that we do not serve: ${text}`);
+      return { kind: pattern === '**' ? 'many' : 'one', variable };
+    });
+  const many = segments.findIndex(isMany);
+  if (many !== segments.findLastIndex(isMany)) throw new Error(`route ${template} has more than one **`);
+  return { segments, many, customVerb };
+}
+
+const isMany = (segment: Segment) => segment.kind === 'many';
+
+/** Orders templates that match one path: the narrower comes first. */
+export const compareNarrowness = (a: Template, b: Template): number =>
+  Number(a.many >= 0) - Number(b.many >= 0) || literals(b) - literals(a);
+
+const literals = ({ segments }: Template) => segments.filter((segment) => segment.kind === 'literal').length;
+
+export function matchesTemplate({ segments, many }: Template, path: readonly string[]): boolean {
+  const taken = path.length - segments.length + 1;
+  if (many < 0 ? taken !== 1 : taken < 0) return false;
+  return segments.every((segment, index) => {
+    if (segment.kind === 'many') return true;
+    const text = path[many >= 0 && index > many ? index + taken - 1 : index];
+    return segment.kind === 'literal' ? text === segment.text : text !== '';
+  });
+}
+
+/** A variable and the path segments it takes: `from`, up to but without `to`. */
+export interface Capture {
+  readonly variable: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Only for a path that matches. */
+export function capturesOf({ segments, many }: Template, path: readonly string[]): Capture[] {
+  const taken = path.length - segments.length + 1;
+  return segments.flatMap((segment, index) => {
+    if (segment.kind === 'literal') return [];
+    const from = many >= 0 && index > many ? index + taken - 1 : index;
+    return { variable: segment.variable, from, to: segment.kind === 'many' ? from + taken : from + 1 };
+  });
+}

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { ApiError, Code } from '../../base/errors.ts';
+import { encodeJson } from '../../contract/json/encode.ts';
+import { files } from '../../contract/methods.ts';
+import { statusJson } from '../status.ts';
+import { arbitraryMessage } from './arbitrary-message.ts';
+import { messageReader } from './json-decode.ts';
+import { newProblems } from './problems.ts';
+import { requestReader, takesForm } from './request.ts';
+import { createRouter } from './router.ts';
+import { methods } from './testing.ts';
+
+// Fixed, so that a run that fails here fails everywhere.
+const seed = 20_260_101;
+
+const messagesOf = (scope: DescFile | DescMessage): DescMessage[] =>
+  (scope.kind === 'file' ? scope.messages : scope.nestedMessages).flatMap((desc) => [desc, ...messagesOf(desc)]);
+
+function decode(desc: DescMessage, json: unknown): Message | undefined {
+  const problems = newProblems();
+  const message = messageReader(desc)(json, '', problems);
+  problems.check();
+  return message;
+}
+
+test('what we write, we read back the same: every message of the contract', () => {
+  const descs = files.flatMap(messagesOf);
+  assert.ok(descs.length > 150);
+  for (const desc of descs) {
+    fc.assert(
+      fc.property(arbitraryMessage(desc), (message) => {
+        assert.deepEqual(decode(desc, JSON.parse(encodeJson(desc, message))), message);
+      }),
+      { seed, numRuns: 25 },
+    );
+  }
+});
+
+const router = createRouter(methods);
+const readers = new Map(
+  methods.flatMap((method) => method.routes.map((route) => [route, requestReader(method, route)])),
+);
+const routes = methods.flatMap((method) => method.routes.map((route) => ({ route, input: method.desc.input })));
+
+const nasty = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ maxLength: 20 }),
+  fc.constantFrom(
+    '',
+    '.',
+    '..',
+    '%',
+    '%2',
+    '%zz',
+    '%00',
+    '%2F',
+    '%2e%2e',
+    '%ff',
+    '%c3%28',
+    '%ed%a0%80',
+    '\0',
+    '\n',
+    '//',
+    ':',
+    ':lookupGroup',
+    '__proto__',
+    'constructor',
+    'toString',
+    '[0]',
+    '[99999999999]',
+    'null',
+    'true',
+    '-0',
+    '1e400',
+    'NaN',
+    '0x10',
+    '9'.repeat(400),
+    '9999-99-99T99:99:99Z',
+    '-999999999999s',
+    '*',
+    "' OR 1=1 --",
+    '{"repo":1}',
+    '[{}]',
+    '{'.repeat(50),
+    'a'.repeat(5000),
+  ),
+);
+
+const names = [
+  ...new Set(files.flatMap(messagesOf).flatMap((desc) => desc.fields.flatMap((f) => [f.name, f.jsonName]))),
+];
+const parameterName = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom(
+      'uidp',
+      'page_size',
+      'pageSize',
+      'name',
+      'update_mask',
+      'imageRefs[0].repo',
+      'image_refs',
+      'uidp.ids',
+      'ecosystems',
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }).map((parts) => parts.join('.')),
+  },
+  { weight: 1, arbitrary: nasty },
+);
+const raw = (text: fc.Arbitrary<string>) =>
+  fc.oneof(
+    text,
+    text.map((value) => encodeURIComponent(value.toWellFormed())),
+  );
+const query = fc
+  .array(fc.tuple(raw(parameterName), raw(fc.oneof(nasty, fc.integer().map(String)))), { maxLength: 5 })
+  .map((pairs) => pairs.map(([name, value]) => `${name}=${value}`).join('&'));
+
+/** JSON that has the names of real fields but any values, so that it gets past the first check. */
+const { tree } = fc.letrec((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.oneof(nasty, fc.integer(), fc.double(), fc.boolean(), fc.constant(null), fc.constantFrom(2 ** 31, 2 ** 53, -1)),
+    fc.array(tie('tree'), { maxLength: 3 }),
+    fc.dictionary(fc.oneof(fc.constantFrom(...names), nasty), tie('tree'), { maxKeys: 4 }),
+  ),
+}));
+const mutated = (desc: DescMessage) =>
+  fc.tuple(arbitraryMessage(desc), fc.constantFrom(...names), tree).map(([message, name, value]) => ({
+    ...JSON.parse(encodeJson(desc, message)),
+    [name]: value,
+  }));
+const bodyText = (desc: DescMessage) =>
+  fc.oneof(
+    mutated(desc).map((json) => JSON.stringify(json)),
+    tree.map((json) => JSON.stringify(json) ?? ''),
+    nasty,
+  );
+
+const request = fc.constantFrom(...routes).chain(({ route, input }) => {
+  const resource = input.fields.find(({ name }) => name === route.body)?.message ?? input;
+  const values = fc.array(raw(fc.oneof(nasty, fc.constant('a/b'))), { minLength: 2, maxLength: 2 });
+  return fc.record({
+    verb: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(route.verb) },
+      { weight: 1, arbitrary: fc.constantFrom('GET', 'POST', 'TRACE') },
+    ),
+    path: fc.oneof(
+      { weight: 9, arbitrary: values.map((parts) => route.template.replace(/\{.*?\}/g, () => parts.pop() ?? '')) },
+      { weight: 1, arbitrary: nasty.map((text) => `/${text}`) },
+    ),
+    query: fc.oneof(query, nasty, fc.constant('')),
+    body: fc.option(bodyText(resource), { nil: undefined }),
+  });
+});
+
+test('whatever is sent, the answer is a request, INVALID_ARGUMENT, 404 or 405', { timeout: 60_000 }, () => {
+  const outcomes = { request: 0, invalid: 0, nothing: 0, 'other verbs': 0 };
+  fc.assert(
+    fc.property(request, ({ verb, path, query, body }) => {
+      const started = performance.now();
+      try {
+        const match = router(verb, path);
+        if (match.kind !== 'found') {
+          outcomes[match.kind] += 1;
+          return;
+        }
+        const type = takesForm(match.route) ? 'form' : 'json';
+        const { input } = match.method.desc;
+        const message = readers.get(match.route)?.({
+          variables: match.variables,
+          query,
+          body: body === undefined ? body : { type, text: body },
+        });
+        assert.equal(message?.$typeName, input.typeName);
+        encodeJson(input, message);
+        outcomes.request += 1;
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        assert.equal(error.code, Code.INVALID_ARGUMENT);
+        const text = JSON.stringify(statusJson(error, { domain: 'iam', serviceDomain: 'x', requestId: 'y' }));
+        assert.ok(text.length < 20_000, `an answer of ${text.length} characters`);
+        outcomes.invalid += 1;
+      }
+      assert.ok(performance.now() - started < 1000, 'too slow');
+    }),
+    { seed, numRuns: 10_000 },
+  );
+  // The generator has to reach every outcome often, or it proves little.
+  for (const [kind, count] of Object.entries(outcomes)) assert.ok(count > 100, `${kind}: ${count}`);
+});
