@@ -4,12 +4,15 @@ import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
 import { createMetrics } from './base/metrics.ts';
+import { seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
 import type { Config } from './config.ts';
 import { files, methodTable } from './contract/methods.ts';
 import { createOperations } from './domains/domains.ts';
+import { syncBuiltinRoles } from './domains/iam/builtin-role-records.ts';
 import { createAuthenticator } from './identity/authenticate.ts';
 import { bootstrap } from './identity/bootstrap.ts';
+import { openMasterKey } from './identity/master-key.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { pageTokens } from './resource/list/page-token.ts';
 import { observeStore } from './store/observed.ts';
@@ -58,10 +61,15 @@ async function serve(
   log: Log,
   clock: Clock,
 ): Promise<Server> {
+  await syncBuiltinRoles(store, clock);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
+  const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
   const methods = methodTable(files);
   const call = createPipeline({
-    operations: createOperations(pageTokens(await pageTokenKey(store))),
+    operations: createOperations(pageTokens(await pageTokenKey(store)), {
+      seal: (secret, context) => seal(masterKey, secret, context),
+      publicUrl: () => url,
+    }),
     store,
     authenticate: createAuthenticator(store.reader, clock),
     nobody,

@@ -19,11 +19,15 @@ import { file_chainguard_platform_registry_v2_tags } from './gen/chainguard/plat
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from './gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { http } from './gen/google/api/annotations_pb.js';
 import type { HttpRule } from './gen/google/api/http_pb.js';
+import { file_platform_auth_v1_auth_platform } from './gen/platform/auth/v1/auth.platform_pb.js';
+import { file_platform_oidc_v1_oidc_platform } from './gen/platform/oidc/v1/oidc.platform_pb.js';
+import { file_wharfinger_access_v1_access } from './gen/wharfinger/access/v1/access_pb.js';
+import { file_wharfinger_access_v1_access_requests } from './gen/wharfinger/access/v1/access_requests_pb.js';
 import * as options from './gen/wharfinger/options/v1/options_pb.js';
 import type { EventSpec, Method, Route, Verb } from './method.ts';
 
 /** The seven domains of v2. */
-export const files: readonly DescFile[] = [
+export const v2Files: readonly DescFile[] = [
   file_chainguard_platform_iam_v2_groups,
   file_chainguard_platform_iam_v2_identities,
   file_chainguard_platform_iam_v2_roles,
@@ -42,6 +46,18 @@ export const files: readonly DescFile[] = [
   file_chainguard_platform_events_v2_subscriptions,
   file_chainguard_platform_ping_v2_ping,
 ];
+
+/** What v2 leaves to v1: the token exchange, and who the caller is. */
+export const identityFiles: readonly DescFile[] = [
+  file_platform_oidc_v1_oidc_platform,
+  file_platform_auth_v1_auth_platform,
+];
+
+/** What we add under a name and a path of our own. */
+const ownFiles: readonly DescFile[] = [file_wharfinger_access_v1_access, file_wharfinger_access_v1_access_requests];
+
+/** Everything that is served. */
+export const files: readonly DescFile[] = [...v2Files, ...identityFiles, ...ownFiles];
 
 export const services: readonly DescService[] = files.flatMap((file) => file.services);
 
@@ -117,9 +133,9 @@ function scopeOf(message: DescMessage): string[] {
   return [field.name, ...rest];
 }
 
-/** `iam` for package `chainguard.platform.iam.v2`: the name before the version. */
+/** `iam` for package `chainguard.platform.iam.v2` as for `chainguard.platform.iam`: v1 packages name no version. */
 function domainOf(file: DescFile): string {
-  const domain = file.proto.package.split('.').at(-2);
-  if (domain === undefined) throw new Error(`contract: package of ${file.name}.proto has no domain and version`);
+  const domain = file.proto.package.split('.').findLast((part) => !/^v\d/.test(part));
+  if (!domain) throw new Error(`contract: package of ${file.name}.proto has no domain`);
   return domain;
 }

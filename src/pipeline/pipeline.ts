@@ -31,10 +31,10 @@ export function createPipeline(options: PipelineOptions): Call {
   async function perform(incoming: Incoming): Promise<Message> {
     const { method } = incoming;
     const caller = method.access === 'public' ? nobody : await authenticate(incoming.authorization);
-    const operation = operations[method.id];
-    if (!operation) throw unimplemented(method.id);
     const request = await incoming.read();
     authorize(method, caller, request);
+    const operation = operations[method.id];
+    if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
     return handle(operation, { method, caller, authorization: incoming.authorization, now: clock() }, request);
   }

@@ -21,6 +21,8 @@ export interface Caller {
 interface Context {
   readonly method: Method;
   readonly caller: Caller;
+  /** The `authorization` value as it was sent, for the few methods that take the token itself apart. */
+  readonly authorization: string | undefined;
   /** The time of this call in milliseconds: every timestamp a call writes is the same. */
   readonly now: number;
 }
@@ -48,7 +50,9 @@ export type Operation =
   | { readonly mode: 'read'; run(ctx: ReadContext, request: Message): Maybe<Message> }
   | {
       readonly mode: 'write';
-      run(ctx: WriteContext, request: Message): Maybe<Message>;
+      /** What must not keep a transaction waiting, such as asking another server; `run` gets what it answers. */
+      prepare?(ctx: ReadContext, request: Message): Promise<unknown>;
+      run(ctx: WriteContext, request: Message, prepared: unknown): Maybe<Message>;
       /** Required when the contract gives the method an event. */
       event?(ctx: WriteContext, request: Message, response: Message): EventFacts;
     };

@@ -71,13 +71,22 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   resolveParent?(ctx: WriteContext, asked: string): Maybe<string>;
   /** Last word on a new message: defaults, and refusals that need the database. */
   beforeCreate?(ctx: WriteContext, message: M, at: Place): Maybe<State | undefined>;
-  beforeUpdate?(ctx: WriteContext, before: Stored, after: M): Maybe<State | undefined>;
+  /** `touched` has the top-level fields that the mask names, and each of its paths in full: `oidc`, `oidc.issuer`. */
+  beforeUpdate?(ctx: WriteContext, before: Stored, after: M, touched: ReadonlySet<string>): Maybe<State | undefined>;
   beforeDelete?(ctx: WriteContext, stored: Stored): Maybe<void>;
   afterCreate?(ctx: WriteContext, stored: Stored): Maybe<void>;
   /** Turns stored messages into what readers get: hydrated references, computed fields. */
   present?(ctx: ReadContext, messages: M[]): Maybe<void>;
-  /** Where the event of a change belongs, when not to uid and parent. */
-  event?(change: 'create' | 'update' | 'delete', message: M): { subject?: string; group?: string };
+  /** Where the event of a change belongs, when not to uid and parent, and extensions of it besides `group`. */
+  event?(change: 'create' | 'update' | 'delete', message: M): EventPlace;
+}
+
+export interface EventPlace {
+  readonly subject?: string;
+  readonly group?: string;
+  readonly extensions?: Readonly<Record<string, string>>;
+  /** The event says that something happened, and nothing more about it. */
+  readonly withoutBody?: boolean;
 }
 
 export interface UniqueKey {

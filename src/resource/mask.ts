@@ -10,8 +10,10 @@ const MAX_PATHS = 256;
 /** A mask path as the fields it runs through. */
 type Path = readonly DescField[];
 
+const textOf = (path: Path): string => path.map((field) => field.name).join('.');
+
 /**
- * Copies what `mask` names from `source` into `target` and answers the top-level fields it touched.
+ * Copies what `mask` names from `source` into `target` and answers what it touched: top-level fields and full paths.
  * No mask: the populated fields. `*`: everything, so that what is absent is cleared (AIP-134).
  */
 export function applyMask(
@@ -27,10 +29,10 @@ export function applyMask(
     if (path.some(isOutputOnly)) continue;
     const immutable = path.find(isImmutable);
     if (immutable && !sameAt(path, from, into)) {
-      throw invalid(path.map((f) => f.name).join('.'), 'cannot be changed after creation');
+      throw invalid(textOf(path), 'cannot be changed after creation');
     }
     copy(path, from, into);
-    touched.add((path[0] as DescField).name);
+    touched.add((path[0] as DescField).name).add(textOf(path));
   }
   return touched;
 }

@@ -12,7 +12,7 @@ import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
 import { notFound } from '../base/errors.ts';
 import { newUid, parentOf } from '../base/uid.ts';
 import type { EventFacts, Operation, Operations, WriteContext } from './context.ts';
-import type { Resource } from './definition.ts';
+import type { Resource, State } from './definition.ts';
 import { createLister, type ListRequest } from './list/list.ts';
 import type { PageTokens } from './list/page-token.ts';
 import { applyMask } from './mask.ts';
@@ -103,18 +103,25 @@ function createOne(resource: Resource, method: DescMethod): Operation {
   };
 }
 
-/** Validates and stores a new resource; the way in for every create, whatever its method looks like. */
+/**
+ * Validates and stores a new resource; the way in for every create, whatever its method looks like. A method that
+ * knows what the message cannot say, such as the hash of a code that it hands out, gives it as `known`.
+ */
 export async function createResource(
   ctx: WriteContext,
   resource: Resource,
-  message: Message,
+  asked: Message,
   parent: string,
+  known?: State,
 ): Promise<Message> {
+  // A copy, because a write may run again after a conflict, and must then find the request as it came.
+  const message = clone(resource.schema, asked);
   clearOutputOnly(resource.schema, message);
   refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message as never) ?? [])]);
   await holdParent(ctx.db, resource, parent);
   const uid = resource.sharesParentUid ? parent : newUid(parent);
-  const state = await resource.beforeCreate?.(ctx, message as never, { uid, parent });
+  const added = await resource.beforeCreate?.(ctx, message as never, { uid, parent });
+  const state = known || added ? { ...known, ...added } : undefined;
   const stored = await insert(ctx.db, resource, { message, uid, parent, state }, ctx.now);
   await resource.afterCreate?.(ctx, stored);
   return presented(ctx, resource, stored.message);
@@ -125,7 +132,8 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
   return {
     mode: 'write',
     async run(ctx, request) {
-      const source = (request as Fields)[field.localName] as Fields;
+      // A copy, as in createResource: the mask moves parts of it into what is stored.
+      const source = clone(resource.schema, (request as Fields)[field.localName] as Message) as Fields;
       const mask = (request as Fields).updateMask as FieldMask | undefined;
       const before = await find(ctx.db, resource, source.uid as string, ctx.db.lock.update);
       if (!before) throw notFound(resource.kind, source.uid as string);
@@ -139,7 +147,7 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
         ...validate(resource.schema, message, resource.rules, touched),
         ...(resource.check?.(message as never) ?? []),
       ]);
-      const state = (await resource.beforeUpdate?.(ctx, before, message as never)) ?? before.state;
+      const state = (await resource.beforeUpdate?.(ctx, before, message as never, touched)) ?? before.state;
       const after = await update(ctx.db, resource, before, { message, state }, ctx.now);
       return presented(ctx, resource, after.message);
     },
@@ -167,8 +175,10 @@ type Change = 'create' | 'update' | 'delete';
 /** `message` carries the uid: it is the resource itself or, for a deletion, the request. */
 function eventOf(resource: Resource, change: Change, schema: DescMessage, message: Message): EventFacts {
   const uid = (message as Fields).uid as string;
-  const { subject = uid, group = parentOf(uid) } = resource.event?.(change, message as never) ?? {};
-  return { subject, extensions: { group }, body: { schema, message } };
+  const place = resource.event?.(change, message as never) ?? {};
+  const { subject = uid, group = parentOf(uid), extensions, withoutBody } = place;
+  const body = withoutBody ? undefined : { schema, message };
+  return { subject, extensions: { group, ...extensions }, body };
 }
 
 /** What is stored may be hydrated for the answer, so the answer is a copy. */

@@ -43,6 +43,21 @@ export async function findReferring(db: Reader, resource: Resource, field: strin
   return (await db.all<{ uid: string }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
 }
 
+/** The resources whose declared reference `field` has any of `values`. */
+export async function findReferringAny(
+  db: Reader,
+  resource: Resource,
+  field: string,
+  values: readonly string[],
+): Promise<Stored[]> {
+  const uids: string[] = [];
+  for (const some of batches(values)) {
+    const rows = await db.all<{ uid: string }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
+    uids.push(...rows.map((row) => row.uid));
+  }
+  return findAll(db, resource, [...new Set(uids)]);
+}
+
 /** Those of `uids` that exist, in the order of their uids. */
 export async function findAll(
   db: Reader,
@@ -50,9 +65,7 @@ export async function findAll(
   uids: readonly string[],
 ): Promise<(Stored & { readonly body: Uint8Array })[]> {
   const found: (Stored & { body: Uint8Array })[] = [];
-  for (let at = 0; at < uids.length; at += BATCH) {
-    // Always as many parameters, so that one prepared statement serves any number of uids.
-    const some = Array.from({ length: BATCH }, (_, i) => uids[at + i] ?? '');
+  for (const some of batches(uids)) {
     const rows = await db.all<ResourceRow>(FIND_BATCH, resource.kind, ...some);
     for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
   }
@@ -60,10 +73,15 @@ export async function findAll(
 }
 
 const BATCH = 50;
-const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${Array.from(
-  { length: BATCH },
-  (_, i) => `$${i + 2}`,
-).join(', ')}) ORDER BY uid`;
+const parametersFrom = (first: number): string => Array.from({ length: BATCH }, (_, i) => `$${i + first}`).join(', ');
+const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${parametersFrom(2)}) ORDER BY uid`;
+const FIND_REFERRING_BATCH = `SELECT uid FROM reference
+  WHERE kind = $1 AND field = $2 AND value IN (${parametersFrom(3)})`;
+
+/** Filled up to the same length, so that one prepared statement serves any number of values. */
+function* batches(values: readonly string[]): Generator<string[]> {
+  for (let at = 0; at < values.length; at += BATCH) yield Array.from({ length: BATCH }, (_, i) => values[at + i] ?? '');
+}
 
 function toStored(resource: Resource, row: ResourceRow): Stored {
   return {

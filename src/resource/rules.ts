@@ -2,6 +2,7 @@ import type { Rule } from './definition.ts';
 
 const NAME = /^[a-z0-9 ._-]{1,}$/;
 const DESCRIPTION = /^[\S ]{0,512}$/;
+const LINE = /^\P{Cc}*$/u;
 
 export interface Lengths {
   readonly min?: number;
@@ -18,3 +19,9 @@ export const name =
 
 export const description: Rule<string> = (value) =>
   value.length <= 512 && DESCRIPTION.test(value) ? undefined : 'must be one line of at most 512 characters';
+
+/** Any text on one line. */
+export const line =
+  (max: number): Rule<string> =>
+  (value) =>
+    value.length <= max && LINE.test(value) ? undefined : `must be one line of at most ${max} characters`;

@@ -8,7 +8,7 @@ import type { Place, Resource, State, Stored } from './definition.ts';
 import { type Membership, membershipsOf } from './membership.ts';
 
 const INSERT = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
 const UPDATE = 'UPDATE resource SET updated = $3, keys = $4, body = $5, state = $6 WHERE kind = $1 AND uid = $2';
 const DELETE = 'DELETE FROM resource WHERE kind = $1 AND uid = $2';
 const CLAIM_KEY = 'INSERT INTO natural_key (kind, key, uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
@@ -56,7 +56,9 @@ export async function insert<S extends DescMessage>(
   stamp(resource, message, 'createTime', now);
   stamp(resource, message, 'updateTime', now);
   const stored: Stored = { uid, parent, created: now, updated: now, message, state };
-  await tx.run(INSERT, resource.kind, uid, parent, now, now, ...columnsOf(resource, stored));
+  const added = await tx.run(INSERT, resource.kind, uid, parent, now, now, ...columnsOf(resource, stored));
+  // Random uids never meet; those that follow from something else may.
+  if (added === 0) throw alreadyExists(resource.kind, uid, `there is a ${resource.kind} ${uid} already`);
   await change(tx, resource, uid, undefined, stored);
   return stored;
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '../base/clock.ts';
 import type { Dialect } from './dialect.ts';
 import { foundation } from './schema/0001-foundation.ts';
+import { identity } from './schema/0002-identity.ts';
 import type { Store, Transaction } from './store.ts';
 
 export interface Migration {
@@ -11,7 +12,7 @@ export interface Migration {
   up(dialect: Dialect): readonly string[];
 }
 
-export const migrations: readonly Migration[] = [foundation];
+export const migrations: readonly Migration[] = [foundation, identity];
 
 /**
  * Brings the database up to date and answers what it applied. A migration and the note that it was applied are one

@@ -13,6 +13,9 @@ export interface StoreConfig {
   readonly log?: Pick<Log, 'info' | 'warn'>;
 }
 
+/** Where the SQLite database of a data directory is. */
+export const databaseFile = (dataDir: string): string => join(dataDir, 'wharfinger.db');
+
 /** Opens the database that the configuration asks for, up to date. What it throws has a message of one clear line. */
 export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Promise<Store> {
   const update = async (store: Store, dialect: Dialect): Promise<Store> => {
@@ -25,7 +28,7 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
     }
   };
   if (databaseUrl === undefined || databaseUrl === '') {
-    const path = join(dataDir, 'wharfinger.db');
+    const path = databaseFile(dataDir);
     return describing(`the database ${path}`, async () => update(await openSqlite(path), sqliteDialect));
   }
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {

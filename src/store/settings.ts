@@ -11,3 +11,12 @@ export async function putSettingIfAbsent(tx: Transaction, key: string, value: st
   await tx.run('INSERT INTO setting (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING', key, value);
   return (await getSetting(tx, key)) ?? value;
 }
+
+/** Stores `value` and holds it until the transaction ends: others who put the same setting wait. */
+export async function putSetting(tx: Transaction, key: string, value: string): Promise<void> {
+  await tx.run(
+    'INSERT INTO setting (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+    key,
+    value,
+  );
+}

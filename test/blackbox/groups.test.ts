@@ -5,8 +5,9 @@ import { Code } from '../../src/base/errors.ts';
 import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { databases } from '../support/databases.ts';
+import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { CallError, type Client, wires } from '../support/wires.ts';
+import { type Client, wires } from '../support/wires.ts';
 
 const { createGroup, getGroup, listGroups, updateGroup, deleteGroup, lookupGroup } = GroupsService.method;
 
@@ -235,15 +236,4 @@ for (const database of databases) {
       });
     }
   });
-}
-
-async function rejects(work: Promise<unknown>, code: Code, look?: (error: CallError) => void): Promise<CallError> {
-  const error = await work.then(
-    () => assert.fail('the call should have failed'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof CallError, String(error));
-  assert.equal(error.code, code, error.message);
-  look?.(error);
-  return error;
 }

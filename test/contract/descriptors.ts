@@ -3,7 +3,7 @@ import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
 import { fieldBehaviors } from '../../src/contract/behavior.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { FieldBehavior } from '../../src/contract/gen/google/api/field_behavior_pb.js';
-import { resource } from '../../src/contract/gen/google/api/resource_pb.js';
+import { resource, resource_reference } from '../../src/contract/gen/google/api/resource_pb.js';
 import { scope } from '../../src/contract/gen/wharfinger/options/v1/options_pb.js';
 import { methodTable } from '../../src/contract/methods.ts';
 import type { Declarations } from './facts.ts';
@@ -54,6 +54,8 @@ function addMessage(found: Declarations, message: DescMessage): void {
       behaviors: [...fieldBehaviors(field)].map((behavior) => FieldBehavior[behavior]),
       scope: getOption(field, scope),
       redacted: field.proto.options?.debugRedact ?? false,
+      deprecated: field.deprecated,
+      reference: hasOption(field, resource_reference) ? getOption(field, resource_reference).type : undefined,
     });
   }
   for (const nested of message.nestedMessages) addMessage(found, nested);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The wire contract that existing clients are built on, as recorded in test/data/v2.json. */
+/** The wire contract that existing clients are built on, as recorded in test/data. */
 export interface Facts {
   domains: Record<string, { files: Record<string, FileFacts> }>;
 }
@@ -16,12 +16,19 @@ interface MethodFacts {
   name: string;
   input: string;
   output: string;
-  http: { verb: string; path: string; body: string | null };
+  http: RouteFacts & { additional_bindings?: RouteFacts[] };
+  iam_mode: string;
   capabilities: string[];
   unscoped: boolean;
   iam_disabled: boolean;
   scope_fields: string[];
   event: { type: string; extensions: string[]; audience: string } | null;
+}
+
+interface RouteFacts {
+  verb: string;
+  path: string;
+  body: string | null;
 }
 
 interface MessageFacts {
@@ -45,6 +52,8 @@ interface FieldFacts {
   field_behavior: string[];
   iam_scope: boolean;
   debug_redact: boolean;
+  deprecated?: boolean;
+  resource_reference?: { type: string };
 }
 
 interface EnumFacts {
@@ -52,7 +61,8 @@ interface EnumFacts {
   values: { name: string; number: number }[];
 }
 
-export const readFacts = (): Facts => JSON.parse(readFileSync(new URL('../data/v2.json', import.meta.url), 'utf8'));
+export const readFacts = (name: 'v2' | 'v1-identity'): Facts =>
+  JSON.parse(readFileSync(new URL(`../data/${name}.json`, import.meta.url), 'utf8'));
 
 /** One entry for each file, service, method, message, field and enum: its full name, and all there is to say about it. */
 export type Declarations = Map<string, unknown>;
@@ -76,13 +86,23 @@ function addService(found: Declarations, service: { full_name: string; methods: 
     found.set(`${service.full_name}/${method.name}`, {
       input: method.input,
       output: method.output,
-      routes: [{ verb: method.http.verb, template: method.http.path, body: method.http.body ?? undefined }],
-      access: method.iam_disabled ? 'public' : method.unscoped ? 'unscoped' : 'scoped',
+      routes: [method.http, ...(method.http.additional_bindings ?? [])].map(({ verb, path, body }) => ({
+        verb,
+        template: path,
+        body: body ?? undefined,
+      })),
+      access: accessOf(method),
       capabilities: method.capabilities,
       scope: method.scope_fields.join(),
       event: method.event ?? undefined,
     });
   }
+}
+
+/** A method without an iam option authenticates by itself; one that asks for nothing takes any valid token. */
+function accessOf({ iam_mode, iam_disabled, unscoped, capabilities, scope_fields }: MethodFacts): string {
+  if (iam_disabled || iam_mode === 'absent') return 'public';
+  return unscoped || (capabilities.length === 0 && scope_fields.length === 0) ? 'unscoped' : 'scoped';
 }
 
 function addMessage(found: Declarations, message: MessageFacts, file: string): void {
@@ -103,6 +123,8 @@ function addMessage(found: Declarations, message: MessageFacts, file: string): v
       behaviors: field.field_behavior,
       scope: field.iam_scope,
       redacted: field.debug_redact,
+      deprecated: field.deprecated ?? false,
+      reference: field.resource_reference?.type,
     });
   }
   for (const nested of Object.values(message.messages ?? {})) addMessage(found, nested, file);

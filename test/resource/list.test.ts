@@ -64,7 +64,7 @@ for (const database of databases) {
 
     const page = (caller: Caller, request: MessageInitShape<typeof ListGroupsRequestSchema>) =>
       lister(
-        { method, caller, now: 0, db: store.reader },
+        { method, caller, authorization: undefined, now: 0, db: store.reader },
         create(ListGroupsRequestSchema, request) as unknown as ListRequest,
       );
 

@@ -1,7 +1,8 @@
 import { denied, invalid, notFound } from '../../base/errors.ts';
 import { isUid, isWithin, newUid, parentOf, ROOT, suffixOf } from '../../base/uid.ts';
+import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import type { WriteContext } from '../../resource/context.ts';
+import type { Caller, WriteContext } from '../../resource/context.ts';
 import { defineResource } from '../../resource/definition.ts';
 import { extentOf } from '../../resource/list/extent.ts';
 import { indexedPlan } from '../../resource/list/indexed.ts';
@@ -18,6 +19,8 @@ export const groups = defineResource({
   schema: GroupSchema,
   parents: ['group', ROOT],
   isScope: true,
+  // Papers of the group itself: without it they mean nothing.
+  cascade: ['terms acceptance', 'access request'],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
   unique: (group, parent) => [
@@ -54,14 +57,23 @@ export const groups = defineResource({
   },
 });
 
-/** A new organization needs somebody who could own it: an identity inside a group can never reach out of it. */
-function founding({ caller, method }: WriteContext): string {
+/**
+ * What keeps somebody from creating an organization, or nothing. It needs an identity that could own it: one inside a
+ * group can never reach out of it.
+ */
+export function foundingProblem(caller: Caller): string | undefined {
   if (parentOf(caller.uid) !== ROOT) {
-    throw denied('an identity that belongs to a group cannot create an organization; name a parent group');
+    return 'an identity that belongs to a group cannot create an organization; name a parent group';
   }
-  if (caller.reach(method.capabilities).length === 0) {
-    throw denied('creating an organization needs groups.create in some group');
+  if (caller.reach([Capability.CAP_IAM_GROUPS_CREATE]).length === 0) {
+    return 'creating an organization needs groups.create in some group';
   }
+  return undefined;
+}
+
+function founding({ caller }: WriteContext): string {
+  const problem = foundingProblem(caller);
+  if (problem) throw denied(problem);
   return ROOT;
 }
 

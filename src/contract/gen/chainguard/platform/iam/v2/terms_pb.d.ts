@@ -80,7 +80,7 @@ export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsA
   acceptedBy: string;
 
   /**
-   * The uid of the group that it accepted for.
+   * The uid of the organization that the group belongs to.
    *
    * @generated from field: string org_uid = 3;
    */

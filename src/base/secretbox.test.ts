@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { open, SealBroken, seal } from './secretbox.ts';
+
+const key = randomBytes(32);
+
+test('what was sealed opens again, whatever it was', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.string({ unit: 'grapheme' }), (secret, context) => {
+      assert.deepEqual(Uint8Array.from(open(key, seal(key, secret, context), context)), secret);
+    }),
+    { seed: 1, numRuns: 200 },
+  );
+  assert.equal(open(key, seal(key, 'grüß dich', 'a'), 'a').toString(), 'grüß dich');
+});
+
+test('the same secret never looks the same, and never shows', () => {
+  const secret = 'a secret of some length';
+  const [one, other] = [seal(key, secret, 'a'), seal(key, secret, 'a')];
+  assert.notEqual(one, other);
+  assert.match(one, /^v1:[A-Za-z0-9+/]+={0,2}$/);
+  assert.ok(!Buffer.from(one.slice(3), 'base64').includes(secret));
+});
+
+test('another key or another context does not open it', () => {
+  const sealed = seal(key, 'secret', 'signing-key a');
+  assert.throws(() => open(randomBytes(32), sealed, 'signing-key a'), SealBroken);
+  assert.throws(() => open(key, sealed, 'signing-key b'), SealBroken);
+});
+
+test('no bit of it can be changed, and nothing cut off or added', () => {
+  const sealed = Buffer.from(seal(key, 'secret', 'a').slice(3), 'base64');
+  const text = (bytes: Buffer) => `v1:${bytes.toString('base64')}`;
+  assert.equal(open(key, text(sealed), 'a').toString(), 'secret');
+  for (let bit = 0; bit < sealed.length * 8; bit++) {
+    const altered = Buffer.from(sealed);
+    altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    assert.throws(() => open(key, text(altered), 'a'), SealBroken);
+  }
+  for (let length = 0; length < sealed.length; length++) {
+    assert.throws(() => open(key, text(sealed.subarray(0, length)), 'a'), SealBroken);
+  }
+  assert.throws(() => open(key, text(Buffer.concat([sealed, Buffer.alloc(1)])), 'a'), SealBroken);
+});
+
+test('a text of another version or none is refused as such', () => {
+  for (const text of ['', 'v1:', 'v2:AAAA', 'plain', seal(key, 'x', 'a').slice(3)]) {
+    assert.throws(() => open(key, text, 'a'), { name: 'SealBroken', message: /of a version that is known/ });
+  }
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Code } from '../../src/base/errors.ts';
+import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
+import { ExternalGroupRoleMappingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
+import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentityProvidersService } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
+import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import { mappedGrants } from '../../src/domains/iam/external-group-role-mappings.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { builtinUid, callerWith } from '../support/callers.ts';
+import { assertConsistent } from '../support/consistency.ts';
+import { databases } from '../support/databases.ts';
+import { eventsAbout } from '../support/inspect.ts';
+import { rejects } from '../support/rejects.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Client, wires } from '../support/wires.ts';
+
+const { createExternalGroupRoleMapping, getExternalGroupRoleMapping, listExternalGroupRoleMappings } =
+  ExternalGroupRoleMappingsService.method;
+const { deleteExternalGroupRoleMapping, batchDeleteExternalGroupRoleMappings } =
+  ExternalGroupRoleMappingsService.method;
+const { createGroup } = GroupsService.method;
+const { createIdentityProvider } = IdentityProvidersService.method;
+const { createRole, deleteRole } = RolesService.method;
+
+const VIEWER = builtinUid('viewer');
+const EDITOR = builtinUid('editor');
+
+for (const database of databases) {
+  describe(`external group role mappings on ${database.name}`, () => {
+    let server: TestServer;
+    let store: Store;
+    before(async () => {
+      server = await startTestServer(database);
+      store = await openStore(server.home);
+    });
+    after(async () => {
+      await store.close();
+      await server.remove();
+    });
+
+    for (const wire of wires) {
+      describe(`over ${wire.name}`, () => suite(wire.name.toLowerCase(), () => wire.connect(server.url, server.token)));
+    }
+
+    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+
+    function suite(prefix: string, connect: () => Client): void {
+      let api: Client;
+      let org: string;
+      let team: string;
+      before(async () => {
+        api = connect();
+        org = (await newGroup(`${prefix} mappings`, server.organization)).uid;
+        team = (await newGroup('team', org)).uid;
+      });
+      after(() => api.close());
+
+      const newGroup = (name: string, parent: string) => api.call(createGroup, { parent, group: { name } });
+      const newProvider = async (parent = org): Promise<string> => {
+        const value = { issuer: 'https://login.example.com', clientId: 'wharf', groupsClaim: 'groups' };
+        const configuration = { case: 'oidc' as const, value };
+        const identityProvider = { name: 'directory', defaultRole: VIEWER, configuration };
+        return (await api.call(createIdentityProvider, { parent, identityProvider })).uid;
+      };
+      const map = (parent: string, externalGroupId: string, roleUid = VIEWER, scope = '') =>
+        api.call(createExternalGroupRoleMapping, {
+          parent,
+          externalGroupRoleMapping: { externalGroupId, roleUid, scope },
+        });
+      const batchDelete = (parent: string, names: string[]) =>
+        api.call(batchDeleteExternalGroupRoleMappings, { parent, names });
+
+      test('one can be created, read, listed and deleted', async () => {
+        const provider = await newProvider();
+        const mapping = await map(provider, 'cn=Admins,dc=example', VIEWER, team);
+        assert.match(mapping.uid, new RegExp(`^${provider}/[0-9a-f]{16}$`));
+        assert.equal(mapping.identityProviderUid, provider);
+        assert.equal(mapping.scope, team);
+        assert.ok(mapping.createTime && mapping.updateTime);
+        assert.deepEqual(await api.call(getExternalGroupRoleMapping, { uid: mapping.uid }), mapping);
+        await api.call(deleteExternalGroupRoleMapping, { uid: mapping.uid });
+        await rejects(api.call(getExternalGroupRoleMapping, { uid: mapping.uid }), Code.NOT_FOUND);
+        await rejects(api.call(deleteExternalGroupRoleMapping, { uid: mapping.uid }), Code.NOT_FOUND);
+
+        const events = await eventsAbout(store.reader, mapping.uid);
+        assert.deepEqual(
+          events.map(({ type, scope, extensions }) => ({ type, scope, extensions })),
+          ['created', 'deleted'].map((change) => ({
+            type: `dev.chainguard.api.iam.external_group_role_mappings.${change}.v1`,
+            scope: server.organization,
+            extensions: { group: server.organization, identityprovider: provider },
+          })),
+        );
+        assert.equal(events[0]?.body?.externalGroupId, 'cn=Admins,dc=example');
+        assert.deepEqual(events[1]?.body, { uid: mapping.uid });
+      });
+
+      test('lists know providers and places', async () => {
+        const [one, two] = [await newProvider(), await newProvider(team)];
+        const [b, a] = [await map(one, 'b'), await map(one, 'a')];
+        const c = await map(two, 'c');
+        const list = async (request: object) =>
+          (await api.call(listExternalGroupRoleMappings, request)).externalGroupRoleMappings.map(({ uid }) => uid);
+        assert.deepEqual(await list({ identityProviderUid: one }), [a.uid, b.uid].sort());
+        assert.deepEqual(await list({ identityProviderUid: one, orderBy: 'external_group_id' }), [a.uid, b.uid]);
+        assert.deepEqual(await list({ identityProviderUid: one, orderBy: 'create_time' }), [b.uid, a.uid]);
+        assert.deepEqual(await list({ uidp: { childrenOf: two } }), [c.uid]);
+        assert.deepEqual(await list({ uidp: { descendantsOf: team } }), [c.uid]);
+        assert.deepEqual(await list({ uidp: { ids: [b.uid] }, identityProviderUid: one }), [b.uid]);
+        assert.deepEqual(await list({ identityProviderUid: 'nonsense' }), []);
+        const page = await api.call(listExternalGroupRoleMappings, { identityProviderUid: one, pageSize: 1 });
+        assert.equal(page.totalCount, 2n);
+        assert.notEqual(page.nextPageToken, '');
+
+        const outsider = await callerWith(server, 'viewer', team);
+        const seen = await api.call(listExternalGroupRoleMappings, {}, { token: await outsider.token() });
+        assert.deepEqual(
+          seen.externalGroupRoleMappings.map(({ uid }) => uid),
+          [c.uid],
+        );
+      });
+
+      test('without a scope it is the group of the provider', async () => {
+        assert.equal((await map(await newProvider(team), 'x')).scope, team);
+      });
+
+      test('says which field is wrong', async () => {
+        const provider = await newProvider(team);
+        const fields = async (externalGroupRoleMapping: object) => {
+          const call = api.call(createExternalGroupRoleMapping, { parent: provider, externalGroupRoleMapping });
+          return (await rejects(call, Code.INVALID_ARGUMENT)).fields;
+        };
+        const fine = { externalGroupId: 'fine', roleUid: VIEWER };
+        assert.deepEqual(await fields({}), ['external_group_id', 'role_uid']);
+        assert.deepEqual(await fields({ ...fine, externalGroupId: 'x'.repeat(256) }), ['external_group_id']);
+        assert.deepEqual(await fields({ ...fine, externalGroupId: 'a\nb' }), ['external_group_id']);
+        assert.deepEqual(await fields({ ...fine, roleUid: 'nonsense' }), ['role_uid']);
+        assert.deepEqual(await fields({ ...fine, roleUid: '0'.repeat(40) }), ['role_uid']);
+        assert.deepEqual(await fields({ ...fine, scope: 'nonsense' }), ['scope']);
+        assert.deepEqual(await fields({ ...fine, scope: org }), ['scope']);
+        assert.deepEqual(await fields({ ...fine, scope: `${team}/${'0'.repeat(16)}` }), ['scope']);
+        await rejects(map(`${org}/${'0'.repeat(16)}`, 'x'), Code.NOT_FOUND);
+        await map(provider, 'ü'.repeat(255));
+      });
+
+      test('the same twice is refused', async () => {
+        const provider = await newProvider();
+        await map(provider, 'twice');
+        await rejects(map(provider, 'twice', VIEWER, org), Code.ALREADY_EXISTS);
+        await map(provider, 'twice', VIEWER, team);
+        await map(provider, 'twice', EDITOR);
+        await map(await newProvider(), 'twice');
+      });
+
+      test('a mapped role stays', async () => {
+        const role = { name: `${prefix} mapped`, capabilities: [Capability.CAP_IAM_GROUPS_LIST] };
+        const { uid: roleUid } = await api.call(createRole, { parent: org, role });
+        const { uid } = await map(await newProvider(), 'x', roleUid);
+        await rejects(api.call(deleteRole, { uid: roleUid }), Code.FAILED_PRECONDITION);
+        await api.call(deleteExternalGroupRoleMapping, { uid });
+        await api.call(deleteRole, { uid: roleUid });
+      });
+
+      test('nobody maps a role that they do not hold at its scope', async () => {
+        const capabilities = [
+          Capability.CAP_IAM_IDENTITY_PROVIDERS_CREATE,
+          Capability.CAP_IAM_ROLE_BINDINGS_CREATE,
+          Capability.CAP_IAM_GROUPS_LIST,
+        ];
+        const role = { name: `${prefix} mapper`, capabilities };
+        const { uid: roleUid } = await api.call(createRole, { parent: org, role });
+        const caller = await callerWith(server, roleUid, org);
+        const options = { token: await caller.token() };
+        const parent = await newProvider();
+        const attempt = (externalGroupRoleMapping: object) =>
+          api.call(createExternalGroupRoleMapping, { parent, externalGroupRoleMapping }, options);
+        await rejects(attempt({ externalGroupId: 'x', roleUid: VIEWER }), Code.PERMISSION_DENIED);
+        await rejects(attempt({ externalGroupId: 'x', roleUid: VIEWER, scope: team }), Code.PERMISSION_DENIED);
+        await attempt({ externalGroupId: 'x', roleUid, scope: team });
+      });
+
+      test('a batch deletes what is there, and nothing of another provider', async () => {
+        const [provider, other] = [await newProvider(), await newProvider()];
+        const [a, b] = [await map(provider, 'a'), await map(provider, 'b')];
+        const foreign = await map(other, 'a');
+        for (const wrong of [foreign.uid, 'nonsense', provider, `${a.uid}/${'0'.repeat(16)}`]) {
+          const error = await rejects(batchDelete(provider, [a.uid, wrong]), Code.INVALID_ARGUMENT);
+          assert.deepEqual(error.fields, ['names[1]']);
+        }
+        await api.call(getExternalGroupRoleMapping, { uid: a.uid });
+        const gone = `${provider}/${'0'.repeat(16)}`;
+        assert.deepEqual((await rejects(batchDelete(provider, []), Code.INVALID_ARGUMENT)).fields, ['names']);
+        const many = Array<string>(201).fill(gone);
+        assert.deepEqual((await rejects(batchDelete(provider, many), Code.INVALID_ARGUMENT)).fields, ['names']);
+
+        const answer = await batchDelete(provider, [b.uid, gone, a.uid, b.uid]);
+        assert.equal(answer.parent, provider);
+        assert.deepEqual(new Set(answer.externalGroupRoleMappings.map(({ uid }) => uid)), new Set([a.uid, b.uid]));
+        await rejects(api.call(getExternalGroupRoleMapping, { uid: b.uid }), Code.NOT_FOUND);
+        assert.deepEqual((await batchDelete(provider, [a.uid])).externalGroupRoleMappings, []);
+        await api.call(getExternalGroupRoleMapping, { uid: foreign.uid });
+        await rejects(batchDelete(gone, [`${gone}/${'0'.repeat(16)}`]), Code.NOT_FOUND);
+
+        const [created, batch, ...more] = await eventsAbout(store.reader, provider);
+        assert.match(created?.type ?? '', /identity_providers\.created/);
+        assert.equal(batch?.type, 'dev.chainguard.api.iam.external_group_role_mappings.deleted.batch.v1');
+        assert.deepEqual(batch?.extensions, { group: server.organization, identityprovider: provider });
+        assert.deepEqual(more, [], 'a batch that found nothing is no event');
+      });
+
+      test('a token gets what is mapped for the groups it names, and no more', async () => {
+        const [provider, other] = [await newProvider(), await newProvider()];
+        await map(provider, 'developers', EDITOR, team);
+        await map(provider, 'everybody', VIEWER);
+        await map(provider, 'nobody', EDITOR);
+        await map(other, 'developers', EDITOR);
+        const grants = (groups: string[]) => mappedGrants(store.reader, provider, groups);
+        const named = ['everybody', 'developers', 'developers', 'unknown', ...Array(120).keys().map(String)];
+        const sorted = (await grants(named)).sort((a, b) => (a.group < b.group ? -1 : 1));
+        assert.deepEqual(sorted, [
+          { group: org, roleUid: VIEWER },
+          { group: team, roleUid: EDITOR },
+        ]);
+        assert.deepEqual(await grants([]), []);
+        assert.deepEqual(await grants(['Everybody', 'every']), []);
+      });
+    }
+  });
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { Code } from '../../src/base/errors.ts';
+import { type CapabilitySet, covers, NO_CAPABILITIES, setOf } from '../../src/contract/capabilities.ts';
+import type { Method } from '../../src/contract/method.ts';
+import { files, methodTable } from '../../src/contract/methods.ts';
+import { builtinRoles } from '../../src/domains/iam/builtin-roles.ts';
+import { callerWith, stranger } from '../support/callers.ts';
+import { databases } from '../support/databases.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { CallError, type Client, wires } from '../support/wires.ts';
+
+const ROLES = ['owner', 'editor', 'viewer', 'console_viewer', 'registry.pull'] as const;
+
+/** Unscoped in the contract, yet checked by their handlers at the uid that the request names. */
+const CHECKED_BY_HANDLER = new Set(['CreateGroup', 'GetRole']);
+
+/** Methods that authenticate by themselves, or ask nothing of the caller. */
+const isOpen = ({ access }: Method): boolean => access === 'public';
+
+for (const database of databases) {
+  describe(`who may call what on ${database.name}`, () => {
+    let server: TestServer;
+    const clients: Client[] = [];
+    const callers: { name: string; token: string | undefined; capabilities: CapabilitySet }[] = [];
+
+    before(async () => {
+      server = await startTestServer(database);
+      for (const wire of wires) clients.push(wire.connect(server.url, undefined));
+      for (const name of ROLES) {
+        const { token } = await callerWith(server, name, server.organization);
+        const capabilities = builtinRoles.find((role) => role.name === name)?.capabilities ?? assert.fail(name);
+        callers.push({ name, token: await token(), capabilities });
+      }
+      const { token } = await stranger(server, server.organization);
+      callers.push({ name: 'stranger', token: await token(), capabilities: NO_CAPABILITIES });
+    });
+    after(async () => {
+      for (const client of clients) client.close();
+      await server.remove();
+    });
+
+    /** The code of an answer: OK, or why not. */
+    async function codeOf(client: Client, method: Method, token: string | undefined): Promise<Code> {
+      // A uid below the organization that does not exist: nothing that is allowed has an effect.
+      const nowhere = `${server.organization}/${'0'.repeat(16)}`;
+      try {
+        await client.call(method.desc, requestAt(method, nowhere) as never, { token });
+        return Code.OK;
+      } catch (error) {
+        assert.ok(error instanceof CallError, String(error));
+        return error.code as Code;
+      }
+    }
+
+    for (const method of methodTable(files)) {
+      test(method.id, async () => {
+        for (const client of clients) {
+          const asNobody = await codeOf(client, method, undefined);
+          if (isOpen(method)) continue;
+          assert.equal(asNobody, Code.UNAUTHENTICATED, 'nobody');
+          for (const { name, token, capabilities } of callers) {
+            const code = await codeOf(client, method, token);
+            const wanted = setOf(method.capabilities);
+            const isChecked = method.access === 'scoped' || CHECKED_BY_HANDLER.has(method.desc.name);
+            const allowed = !isChecked || covers(capabilities, wanted);
+            assert.equal(code !== Code.PERMISSION_DENIED, allowed, `${name} got ${code}`);
+            assert.notEqual(code, Code.UNAUTHENTICATED, name);
+            assert.notEqual(code, Code.INTERNAL, name);
+          }
+        }
+      });
+    }
+  });
+}
+
+/** A request that carries `uid` wherever its scope or path wants one, and nothing else. */
+function requestAt({ desc, scope, routes }: Method, uid: string): object {
+  const request: Record<string, unknown> = {};
+  if (scope.length > 0) place(request, desc.input, scope, uid);
+  for (const { template } of routes) {
+    for (const [, path = '', pattern] of template.matchAll(/\{([\w.]+)(?:=([^}]*))?\}/g)) {
+      // Only `**` takes a uid with its slashes.
+      place(request, desc.input, path.split('.'), pattern === '**' ? uid : 'x');
+    }
+  }
+  return request;
+}
+
+function place(target: Record<string, unknown>, desc: DescMessage, path: readonly string[], value: string): void {
+  const [name, ...rest] = path;
+  const field: DescField | undefined = desc.fields.find((candidate) => candidate.name === name);
+  if (!field) return;
+  if (!field.message) {
+    target[field.localName] ??= value;
+    return;
+  }
+  const inner = (target[field.localName] as Record<string, unknown> | undefined) ?? {};
+  target[field.localName] = inner;
+  place(inner, field.message, rest, value);
+}

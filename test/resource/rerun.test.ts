@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { nobody } from '../../src/access/caller.ts';
+import { newUid, ROOT } from '../../src/base/uid.ts';
+import { GroupSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import {
+  CreateIdentityProviderRequestSchema,
+  type IdentityProvider,
+  IdentityProvidersService,
+  UpdateIdentityProviderRequestSchema,
+} from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
+import { files, methodTable } from '../../src/contract/methods.ts';
+import { OWNER } from '../../src/domains/iam/builtin-roles.ts';
+import { groups } from '../../src/domains/iam/groups.ts';
+import { identityProviderOperations, identityProviders } from '../../src/domains/iam/identity-providers.ts';
+import type { Caller, WriteContext } from '../../src/resource/context.ts';
+import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { find } from '../../src/resource/read.ts';
+import { insert } from '../../src/resource/write.ts';
+import type { Transaction } from '../../src/store/store.ts';
+import { databases, temporaryStore } from '../support/databases.ts';
+
+const almighty: Caller = { ...nobody, can: () => true, lacks: () => 0n };
+const [method = assert.fail()] = methodTable(files);
+const contextOf = (db: Transaction): WriteContext => ({
+  method,
+  caller: almighty,
+  authorization: undefined,
+  now: 0,
+  db,
+  unchanged() {},
+});
+
+const operations = identityProviderOperations(
+  { kinds: new Map(), tokens: pageTokens(new Uint8Array(32)) },
+  { seal: (secret) => `sealed ${secret}`, publicUrl: () => 'https://wharf.example.com' },
+);
+const operation = (name: string) => {
+  const found = operations[`${IdentityProvidersService.typeName}/${name}`];
+  return found?.mode === 'write' ? found : assert.fail();
+};
+
+for (const database of databases) {
+  describe(`a write that runs again on ${database.name}`, () => {
+    test('finds its request as it came, also what leaves the message for the private state', async () => {
+      const store = await temporaryStore(database);
+      const conflict = new Error('conflict');
+      /** Runs once for nothing, as a conflict with another server makes it, and then again. */
+      const twice = async (work: (ctx: WriteContext) => unknown) => {
+        const once = store.write(async (db) => {
+          await work(contextOf(db));
+          throw conflict;
+        });
+        await assert.rejects(once, conflict);
+        return store.write((db) => work(contextOf(db)));
+      };
+      try {
+        const parent = newUid(ROOT);
+        const message = create(GroupSchema, { name: 'organization' });
+        await store.write((db) => insert(db, groups, { message, uid: parent, parent: ROOT }, 0));
+        const configuration = (clientSecret: string) => ({
+          case: 'oidc' as const,
+          value: { issuer: 'https://login.example.com', clientId: 'wharf', clientSecret },
+        });
+        const creation = create(CreateIdentityProviderRequestSchema, {
+          parent,
+          identityProvider: { name: 'provider', defaultRole: OWNER.uid, configuration: configuration('first') },
+        });
+        const { uid } = (await twice((ctx) =>
+          operation('CreateIdentityProvider').run(ctx, creation, undefined),
+        )) as IdentityProvider;
+        const secret = async () => (await find(store.reader, identityProviders, uid))?.state?.clientSecret;
+        assert.equal(await secret(), 'sealed first');
+
+        const change = create(UpdateIdentityProviderRequestSchema, {
+          identityProvider: { uid, configuration: configuration('second') },
+          updateMask: { paths: ['oidc'] },
+        });
+        await twice((ctx) => operation('UpdateIdentityProvider').run(ctx, change, undefined));
+        assert.equal(await secret(), 'sealed second');
+      } finally {
+        await store.close();
+      }
+    });
+  });
+}
