@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { createCaller } from '../../src/access/caller.ts';
 import { Code } from '../../src/base/errors.ts';
+import { setOf } from '../../src/contract/capabilities.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { AccessService } from '../../src/contract/gen/wharfinger/access/v1/access_pb.js';
+import { AccessService, type ExplainResponse } from '../../src/contract/gen/wharfinger/access/v1/access_pb.js';
+import { explainOperations } from '../../src/domains/wharfinger/explain.ts';
+import type { ReadContext } from '../../src/resource/context.ts';
 import { builtinUid, callerWith, person, stranger } from '../support/callers.ts';
 import { everywhere } from '../support/everywhere.ts';
 import { rejects } from '../support/rejects.ts';
@@ -127,6 +132,29 @@ everywhere('explain', (bench) => {
 
     const nobody = await bench.api.call(explain, { ...question, identity: `${inner}/0123456789abcdef` });
     assert.equal(nobody.allowed, false);
+  });
+
+  test('a token can be worth less than the bindings, or more', async () => {
+    const group = await bench.newGroup();
+    const { uid: identity } = await callerWith(bench.server, 'viewer', group);
+    const capabilities = setOf([Capability.CAP_REPO_CREATE]);
+    // As a token narrowed by the exchange, or one that an identity provider put groups into, makes the caller.
+    const caller = createCaller(identity, undefined, [{ group, capabilities }]);
+    const ask = async (capability: string) => {
+      const operation = explainOperations[`${AccessService.typeName}/${explain.name}`];
+      assert.ok(operation?.mode === 'read');
+      const request = create(explain.input, { capability, uid: group });
+      return (await operation.run({ db: bench.db, caller } as ReadContext, request)) as ExplainResponse;
+    };
+    const less = await ask('groups.list');
+    assert.equal(less.allowed, false);
+    assert.equal(less.bindings[0]?.roleName, 'viewer');
+    assert.match(less.explanation, /this token was issued for less/);
+    assert.deepEqual([less.groups, less.roles], [[], []]);
+    const more = await ask('repo.create');
+    assert.equal(more.allowed, true);
+    assert.deepEqual(more.bindings, []);
+    assert.match(more.explanation, /The token gives repo\.create/);
   });
 
   test('says which field is wrong', async () => {

@@ -4,12 +4,13 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
+import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { type Client, wires } from '../support/wires.ts';
 
-const { createGroup, getGroup, listGroups, updateGroup, deleteGroup, lookupGroup } = GroupsService.method;
+const { createGroup, getGroup, listGroups, updateGroup, deleteGroup } = GroupsService.method;
 
 for (const database of databases) {
   describe(`groups on ${database.name}`, () => {
@@ -232,7 +233,7 @@ for (const database of databases) {
       });
 
       test('a method without a handler says so', async () => {
-        await rejects(api.call(lookupGroup), Code.UNIMPLEMENTED);
+        await rejects(api.call(ReposService.method.listRepos), Code.UNIMPLEMENTED);
       });
     }
   });

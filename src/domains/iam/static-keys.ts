@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
-import { readKeySet } from '../../base/key-set.ts';
+import { parseKeySet } from '../../base/key-set.ts';
 import type { Identity_StaticKeys } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { valueProblem } from './claim-match.ts';
 
@@ -35,19 +35,11 @@ export function staticKeysProblems(
 
 function keysProblem(text: string): string | undefined {
   if (text.length > MAX_TEXT) return `must have at most ${MAX_TEXT} characters`;
-  const keys = readKeySet(parse(text));
+  const keys = parseKeySet(text);
   if (!keys) return 'must be a JSON Web Key Set: {"keys": [...]}';
   if (keys.length === 0 || keys.length > MAX_KEYS) return `must have 1 to ${MAX_KEYS} keys`;
   const at = keys.findIndex((key) => typeof key === 'string');
   return at < 0 ? undefined : `keys[${at}] ${keys[at]}`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const expiryOf = (keys: Identity_StaticKeys | undefined): number | undefined =>

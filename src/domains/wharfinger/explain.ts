@@ -33,13 +33,13 @@ const explain: Operation = {
     const bindings = await decisiveBindings(ctx, question);
     // What the token brings along or leaves out also counts, but only the caller's own token is here to be asked.
     const allowed = isSelf ? ctx.caller.can([capability], uid) : bindings.length > 0;
-    const isOutside = !reaches(identity, uid);
+    const isMissing = !allowed && bindings.length === 0 && reaches(identity, uid);
     return create(ExplainResponseSchema, {
       identity,
       allowed,
-      explanation: allowed ? whyAllowed(question, bindings) : whyRefused(question, bindings, isOutside),
+      explanation: allowed ? whyAllowed(question, bindings) : whyRefused(question, bindings),
       bindings: bindings.map((binding) => shown(ctx, question, binding)),
-      ...(!allowed && { groups: await helpfulGroups(ctx, question), roles: helpfulRoles(capability) }),
+      ...(isMissing && { groups: await helpfulGroups(ctx, question), roles: helpfulRoles(capability) }),
     });
   },
 };
@@ -111,12 +111,12 @@ function whyAllowed({ capability, uid }: Question, [outermost]: readonly RoleBin
     : `The token gives ${what}: it names groups of an identity provider that are mapped to a role.`;
 }
 
-function whyRefused({ identity, capability, uid }: Question, bindings: readonly RoleBinding[], isOutside: boolean) {
+function whyRefused({ identity, capability, uid }: Question, bindings: readonly RoleBinding[]): string {
   const what = `${nameOf(capability)} on ${uid}`;
   if (bindings.length > 0) {
     return `A role binding gives ${what}, but this token was issued for less. Get one without scopes and capabilities.`;
   }
-  if (isOutside) {
+  if (!reaches(identity, uid)) {
     return `The identity belongs to ${parentOf(identity)} and never reaches out of it. Use one that belongs to a group above ${uid}, or to none.`;
   }
   return helpfulRoles(capability).length > 0

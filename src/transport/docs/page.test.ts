@@ -68,8 +68,9 @@ function find(id: string): Shown {
 }
 
 test('the page shows every operation once, under its domain', () => {
-  assert.equal(shown.length, methods.length);
-  assert.equal(new Set(shown).size, methods.length);
+  const routes = methods.flatMap((method) => method.routes).length;
+  assert.equal(shown.length, routes);
+  assert.equal(new Set(shown).size, routes);
   assert.equal(domains[0]?.title, 'IAM');
   const create = find('GroupsService_CreateGroup');
   assert.equal(create.title, 'Create group');

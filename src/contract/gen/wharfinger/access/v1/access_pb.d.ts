@@ -77,15 +77,15 @@ export declare type ExplainResponse = Message<"wharfinger.access.v1.ExplainRespo
   bindings: DecisiveBinding[];
 
   /**
-   * When refused: the groups where a role binding would help, the nearest first. None when the
-   * identity belongs to a group that this place is not in: then no binding helps.
+   * When a role binding would help: the groups where, the nearest first. None helps an identity that
+   * belongs to a group outside of which this place is, nor a token that was issued for less.
    *
    * @generated from field: repeated string groups = 5;
    */
   groups: string[];
 
   /**
-   * When refused: the built-in roles that hold the capability.
+   * When a role binding would help: the built-in roles that hold the capability.
    *
    * @generated from field: repeated wharfinger.access.v1.HelpfulRole roles = 6;
    */
