@@ -94,6 +94,11 @@ export function logLevel(text: string): LogLevel {
   return found;
 }
 
+export function yesOrNo(text: string): boolean {
+  if (!/^(?:true|false)$/i.test(text)) throw new ConfigError('write true or false');
+  return text.toLowerCase() === 'true';
+}
+
 /** The 32 bytes of a key, written in hex or base64. */
 export function key(text: string): Uint8Array {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');

@@ -35,6 +35,7 @@ test('without any setting the defaults hold', () => {
     org: 'my-org',
     corsOrigins: ['*'],
     requestTimeout: 30_000,
+    allowPrivateIssuers: false,
   });
 });
 
@@ -63,6 +64,8 @@ test('values in every form they may have', () => {
   assert.equal(read({ WHARF_LOG_LEVEL: 'WARN' }).logLevel, 'warn');
   assert.equal(read({ WHARF_REQUEST_TIMEOUT: '1.5m' }).requestTimeout, 90_000);
   assert.equal(read({ WHARF_REQUEST_TIMEOUT: '250ms' }).requestTimeout, 250);
+  assert.equal(read({ WHARF_ALLOW_PRIVATE_ISSUERS: 'true' }).allowPrivateIssuers, true);
+  assert.equal(read({ WHARF_ALLOW_PRIVATE_ISSUERS: 'False' }).allowPrivateIssuers, false);
   assert.deepEqual(read({ WHARF_CORS_ORIGINS: '' }).corsOrigins, []);
   assert.deepEqual(read({ WHARF_CORS_ORIGINS: 'https://a.example, http://b.example:3000' }).corsOrigins, [
     'https://a.example',
@@ -85,6 +88,7 @@ test('a value that makes no sense gives one line with variable, value and what w
     WHARF_TLS_CERT: ['/nowhere/cert.pem', tmpdir()],
     WHARF_ORG: ['ab', 'My-Org', 'a'.repeat(64), 'org\nname'],
     WHARF_CORS_ORIGINS: ['example.com', 'https://a.example,*'],
+    WHARF_ALLOW_PRIVATE_ISSUERS: ['yes', '1', 'true '],
     WHARF_REQUEST_TIMEOUT: ['30', '0s', '-1s', '2h', '1 s', 'soon', '1e3s'],
   };
   for (const [variable, values] of Object.entries(wrong)) {

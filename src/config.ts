@@ -13,6 +13,7 @@ import {
   logLevel,
   organization,
   origin,
+  yesOrNo,
 } from './config-values.ts';
 
 export { ConfigError } from './config-values.ts';
@@ -47,6 +48,7 @@ export const settings = {
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: corsOrigins, mayBeEmpty: true, meaning: 'web origins that may call the API: *, or some separated by commas, or empty for none' },
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: duration('1ms', '1h'), meaning: 'the longest time a request may take' },
+  allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether identities may trust issuers at private addresses, and over http on this machine' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;
@@ -81,7 +83,7 @@ export function loadConfig(flags: Flags, env: NodeJS.ProcessEnv): Config {
 export const flagOf = (setting: Setting): string =>
   `--${setting.variable.slice('WHARF_'.length).toLowerCase().replaceAll('_', '-')}`;
 
-const clientVariables = ['WHARF_SERVER', 'WHARF_TOKEN'];
+const clientVariables = ['WHARF_SERVER', 'WHARF_TOKEN', 'WHARF_CA'];
 
 /** Variables that look like ours and are not: nearly always a typo. */
 export function unknownVariables(env: NodeJS.ProcessEnv): string[] {

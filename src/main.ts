@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createAccess } from './access/access.ts';
 import { nobody } from './access/caller.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
@@ -12,7 +13,13 @@ import { createOperations } from './domains/domains.ts';
 import { syncBuiltinRoles } from './domains/iam/builtin-role-records.ts';
 import { createAuthenticator } from './identity/authenticate.ts';
 import { bootstrap } from './identity/bootstrap.ts';
+import { createIssuer } from './identity/issuer.ts';
+import { createIssuers } from './identity/issuers.ts';
+import { createLastSeen } from './identity/last-seen.ts';
 import { openMasterKey } from './identity/master-key.ts';
+import { fetchJson } from './identity/outgoing.ts';
+import { authenticateUpstream, verifyStranger } from './identity/upstream.ts';
+import { createVerifier } from './identity/verify.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { pageTokens } from './resource/list/page-token.ts';
 import { observeStore } from './store/observed.ts';
@@ -24,6 +31,7 @@ import { createListener } from './transport/listener.ts';
 import { createDocs } from './transport/openapi/handler.ts';
 import { createOps } from './transport/ops.ts';
 import { createRest } from './transport/rest/handler.ts';
+import { createWellKnown } from './transport/well-known.ts';
 
 export interface Server {
   /** Where it can be reached, such as `http://127.0.0.1:8080`. */
@@ -64,14 +72,44 @@ async function serve(
   await syncBuiltinRoles(store, clock);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
+  const publicUrl = () => url;
+  const verifier = createVerifier({
+    issuers: createIssuers({
+      fetchJson: (address) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers }),
+      clock,
+      log,
+    }),
+    clock,
+  });
+  const upstream = { db: store.reader, verifier, publicUrl };
+  const issuer = await createIssuer({
+    store,
+    masterKey,
+    clock,
+    publicUrl,
+    authenticateUpstream: authenticateUpstream(upstream),
+    verifyStranger: verifyStranger(upstream),
+  });
+  const authenticate = createAuthenticator({
+    db: store.reader,
+    clock,
+    tokens: issuer.tokens,
+    upstream: authenticateUpstream(upstream),
+    access: createAccess(store.reader),
+    publicUrl,
+    seen: createLastSeen({ store, clock, log }),
+  });
   const methods = methodTable(files);
   const call = createPipeline({
-    operations: createOperations(pageTokens(await pageTokenKey(store)), {
-      seal: (secret, context) => seal(masterKey, secret, context),
-      publicUrl: () => url,
-    }),
+    operations: {
+      ...createOperations(pageTokens(await pageTokenKey(store)), {
+        seal: (secret, context) => seal(masterKey, secret, context),
+        publicUrl,
+      }),
+      ...issuer.operations,
+    },
     store,
-    authenticate: createAuthenticator(store.reader, clock),
+    authenticate,
     nobody,
     clock,
     timeoutMs: config.requestTimeout,
@@ -85,7 +123,8 @@ async function serve(
   const wire = { methods, call, serviceDomain, newRequestId: randomUUID, log };
   const handlers = [
     createOps({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
-    createDocs({ methods, version, serviceUrl: () => url }),
+    createDocs({ methods, version, serviceUrl: publicUrl }),
+    createWellKnown({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
     createRest({ ...wire, cors: config.corsOrigins }),
   ];
   const listener = createListener({

@@ -1,3 +1,4 @@
+import { createLru } from '../base/lru.ts';
 import { ACCESS_VERSION } from '../resource/write.ts';
 import { getSetting } from '../store/settings.ts';
 import type { Reader } from '../store/store.ts';
@@ -18,26 +19,22 @@ export interface Access {
  */
 export function createAccess(db: Reader): Access {
   let version: string | undefined;
-  const known = new Map<string, Promise<readonly Grant[]>>();
+  let known = createLru<string, Promise<readonly Grant[]>>(MAX_KNOWN);
 
   return {
     async grants(identity) {
       const current = await getSetting(db, ACCESS_VERSION);
       if (current !== version) {
         version = current;
-        known.clear();
+        known = createLru(MAX_KNOWN);
       }
       const found = known.get(identity);
-      if (found) {
-        known.delete(identity);
-        known.set(identity, found);
-        return found;
-      }
+      if (found) return found;
       // Read after the version: it can only be newer than the version says.
       const loaded = grantsOf(db, identity);
-      known.set(identity, loaded);
-      loaded.catch(() => known.delete(identity));
-      if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '');
+      const home = known;
+      home.set(identity, loaded);
+      loaded.catch(() => home.delete(identity));
       return loaded;
     },
   };

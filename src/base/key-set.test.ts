@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
-import { ALGORITHMS, keysFitting, readKeySet, usableKeys } from './key-set.ts';
+import { ALGORITHMS, keysFitting, parseKeySet, readKeySet, usableKeys } from './key-set.ts';
 
 const jwk = (key: KeyObject, more: JsonWebKey = {}): JsonWebKey => ({ ...key.export({ format: 'jwk' }), ...more });
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -48,6 +48,8 @@ test('keys that are private, weak or for something else are of no use', () => {
 
 test('what is no set of keys', () => {
   for (const jwks of [undefined, null, 'keys', [], {}, { keys: {} }]) assert.equal(readKeySet(jwks), undefined);
+  for (const text of ['', '{"keys":[', '7', '{}']) assert.equal(parseKeySet(text), undefined);
+  assert.deepEqual(parseKeySet('{"keys":[]}'), []);
 });
 
 test('a signature is looked up by key id and algorithm', () => {

@@ -33,10 +33,22 @@ export const ALGORITHMS: readonly string[] = [...rsa, ...ed25519, ...Object.valu
 export const keysFitting = (keys: KeySet, { alg, kid }: SignatureHeader): PublicKey[] =>
   keys.filter((key) => key.algorithms.includes(alg) && (kid === undefined || key.id === undefined || key.id === kid));
 
-/** Reads the members of a JSON Web Key Set (RFC 7517): each a key or the reason why it is of no use here. */
+/**
+ * Reads a JSON Web Key Set (RFC 7517): each member is a key or the reason why it is of no use here. Answers nothing when
+ * the value is no such set.
+ */
 export function readKeySet(jwks: unknown): (PublicKey | string)[] | undefined {
   const members = isRecord(jwks) ? jwks.keys : undefined;
   return Array.isArray(members) ? members.map(readKey) : undefined;
+}
+
+/** The same from its text. */
+export function parseKeySet(text: string): (PublicKey | string)[] | undefined {
+  try {
+    return readKeySet(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The keys alone. */

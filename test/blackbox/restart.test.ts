@@ -77,8 +77,12 @@ for (const database of databases) {
       t.after(() => home.remove());
       const other = await database.home();
       t.after(() => other.remove());
+      // Servers of one database share the key that its secrets are sealed with.
+      const shared = { WHARF_MASTER_KEY: '00'.repeat(32) };
       const start = (data: string) =>
-        startServer(loadConfig({ listen: '127.0.0.1:0', data, databaseUrl: home.databaseUrl }, {}), { log: silent });
+        startServer(loadConfig({ listen: '127.0.0.1:0', data, databaseUrl: home.databaseUrl }, shared), {
+          log: silent,
+        });
       const servers = await Promise.all([start(home.dataDir), start(other.dataDir)]);
       t.after(() => Promise.all(servers.map((server) => server.stop())));
       const organizations = servers.map(({ organization }) => organization.uid);

@@ -73,6 +73,7 @@ function newProvider(
       redirect_uris: [],
       response_types: [],
     })),
+    ttl: { ClientCredentials: 600 },
     extraTokenClaims: () => claims,
     features: {
       devInteractions: { enabled: false },

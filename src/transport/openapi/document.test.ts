@@ -48,8 +48,8 @@ test('every route has one operation, in its own words and with an id of its own'
 });
 
 test('the document is valid OpenAPI 3.1 to an outside judge', async () => {
-  const { valid, errors } = await new Validator().validate(JSON.stringify(document));
-  assert.ok(valid, JSON.stringify(errors));
+  const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+  assert.ok(valid, JSON.stringify(errors)?.slice(0, 2000));
 });
 
 test('the document is JSON as it stands, and every reference in it leads somewhere', () => {

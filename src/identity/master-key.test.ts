@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { databases, type Home } from '../../test/support/databases.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { openMasterKey } from './master-key.ts';
+
+for (const database of databases) {
+  describe(`master key on ${database.name}`, () => {
+    let home: Home;
+    let store: Store;
+    const keyFile = () => join(home.dataDir, 'master.key');
+    const otherDirectory = () => mkdtempSync(join(tmpdir(), 'wharf-data-'));
+
+    beforeEach(async () => {
+      home = await database.home();
+      store = await openStore(home);
+    });
+    afterEach(async () => {
+      await store.close();
+      await home.remove();
+    });
+
+    it('is made by the first start, for its owner alone, and found by the next', async () => {
+      const key = await openMasterKey(store, home);
+      assert.equal(key.length, 32);
+      assert.equal(statSync(keyFile()).mode & 0o777, 0o600);
+      assert.deepEqual(
+        readdirSync(home.dataDir).filter((name) => name.startsWith('master.key')),
+        ['master.key'],
+      );
+      assert.deepEqual(await openMasterKey(store, home), key);
+    });
+
+    it('is the configured one, and then no file is made', async () => {
+      const configured = randomBytes(32);
+      assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
+      assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
+      assert.throws(() => statSync(keyFile()), { code: 'ENOENT' });
+    });
+
+    it('is one when several servers start together in one directory', async () => {
+      const keys = await Promise.all(Array.from({ length: 5 }, () => openMasterKey(store, home)));
+      for (const key of keys) assert.deepEqual(key, keys[0]);
+    });
+
+    const refusal = {
+      message: /^the secrets in the database are encrypted with another master key: set WHARF_MASTER_KEY .*[^\n]$/,
+    };
+
+    it('stops the start when the database knows another', async () => {
+      await openMasterKey(store, home);
+      await assert.rejects(openMasterKey(store, { dataDir: home.dataDir, configured: randomBytes(32) }), refusal);
+      writeFileSync(keyFile(), randomBytes(32).toString('base64'));
+      await assert.rejects(openMasterKey(store, home), refusal);
+    });
+
+    it('is not made anew where the file is missing, because another server has it', async () => {
+      await openMasterKey(store, home);
+      const dataDir = otherDirectory();
+      await assert.rejects(openMasterKey(store, { dataDir }), refusal);
+      assert.deepEqual(readdirSync(dataDir), []);
+      // What the message advises works.
+      writeFileSync(join(dataDir, 'master.key'), readFileSync(keyFile()));
+      await openMasterKey(store, { dataDir });
+      rmSync(dataDir, { recursive: true });
+    });
+
+    it('stops the start when its file is damaged', async () => {
+      for (const text of ['', 'AAAA', `${randomBytes(33).toString('base64')}\n`]) {
+        writeFileSync(keyFile(), text);
+        await assert.rejects(openMasterKey(store, home), { message: /master\.key is damaged: .* 32 bytes in base64$/ });
+      }
+    });
+  });
+}

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type Result, runHere, wharf } from '../../src/cli/testing.ts';
+import { builtinUid, callerWith, stranger } from '../support/callers.ts';
+import { databases } from '../support/databases.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+type Json = Record<string, unknown> & { readonly uid: string; readonly name: string };
+
+describe('the command line against a server', () => {
+  let server: TestServer;
+  let org: string;
+  let scratch: string;
+
+  before(async () => {
+    const [database] = databases;
+    server = await startTestServer(database ?? assert.fail());
+    org = server.organization;
+    scratch = mkdtempSync(join(tmpdir(), 'wharf-cli-'));
+  });
+  after(async () => {
+    await server.remove();
+    rmSync(scratch, { recursive: true, force: true });
+  });
+
+  const env = () => ({ WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
+  const iam = (...args: string[]): Promise<Result> => runHere(['iam', ...args], env());
+  const json = async (...args: string[]): Promise<Json> => {
+    const { code, stdout, stderr } = await iam(...args, '-o', 'json');
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+    return JSON.parse(stdout);
+  };
+  const fails = async (code: number, words: RegExp, ...args: string[]): Promise<void> => {
+    const result = await iam(...args);
+    assert.deepEqual([result.code, result.stdout], [code, ''], `${args.join(' ')}: ${result.stderr}`);
+    assert.match(result.stderr, words);
+  };
+
+  test('groups: the whole life of one', async () => {
+    const group = await json('groups', 'create', '--parent', org, '--name', 'cli life', '--description', 'first');
+    assert.deepEqual(await json('groups', 'get', group.uid), group);
+    const changed = await json('groups', 'update', group.uid, '--name', 'cli renamed');
+    assert.deepEqual([changed.name, changed.description], ['cli renamed', 'first']);
+    const cleared = await json('groups', 'update', group.uid, '--description', '');
+    assert.deepEqual([cleared.name, cleared.description], ['cli renamed', undefined]);
+    const found = (await json('groups', 'list', '--children-of', org, '--name', 'cli renamed')) as unknown as {
+      groups: Json[];
+    };
+    assert.deepEqual(found.groups, [cleared]);
+    assert.equal((await iam('groups', 'delete', group.uid)).stdout, `deleted ${group.uid}\n`);
+    await fails(5, /^wharf: Not found: group /, 'groups', 'get', group.uid);
+  });
+
+  test('what was read can be written back from a file', async () => {
+    const group = await json('groups', 'create', '--parent', org, '--name', 'cli copy', '--kind', 'infra');
+    const file = join(scratch, 'group.json');
+    writeFileSync(file, JSON.stringify(group));
+    const changed = await json('groups', 'update', group.uid, '--file', file, '--description', 'copied');
+    const { updateTime: _before, ...rest } = group;
+    const { updateTime: _after, ...now } = changed;
+    assert.deepEqual(now, { ...rest, description: 'copied' });
+  });
+
+  test('a list follows its pages, in the order asked for', async () => {
+    const { uid } = await json('groups', 'create', '--parent', org, '--name', 'cli many');
+    const names = Array.from({ length: 7 }, (_, n) => `member ${n}`);
+    for (const name of names) await json('groups', 'create', '--parent', uid, '--name', name);
+    const list = async (...flags: string[]) =>
+      (await json('groups', 'list', '--descendants-of', uid, '--order-by', 'name desc', ...flags)) as unknown as {
+        groups: Json[];
+        totalCount: string;
+        nextPageToken?: string;
+      };
+    const all = await list();
+    assert.deepEqual(all.groups.map(({ name }) => name).reverse(), names);
+    assert.deepEqual([all.totalCount, all.nextPageToken], ['7', undefined]);
+
+    const start = await list('--limit', '3');
+    assert.equal(start.groups.length, 3);
+    const rest = await list('--page-token', start.nextPageToken ?? '');
+    assert.deepEqual([...start.groups, ...rest.groups], all.groups);
+
+    const { stdout } = await iam('groups', 'list', '--children-of', uid, '--skip', '5');
+    const [header, ...rows] = stdout.trimEnd().split('\n');
+    assert.match(header ?? '', /^UID {2,}NAME +DESCRIPTION +CREATED$/);
+    assert.equal(rows.length, 2);
+    assert.match(rows[0] ?? '', /^[0-9a-f/]+ {2}member \d +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  });
+
+  test('identities: by claims and by keys, and short flags that find what they mean', async () => {
+    const claims = ['--issuer', 'https://issuer.example.com', '--subject', 'robot', '--audience', 'wharf'];
+    const robot = await json('identities', 'create', '--parent', org, '--name', 'robot', ...claims);
+    assert.deepEqual(robot.claimMatch, { issuer: 'https://issuer.example.com', subject: 'robot', audience: 'wharf' });
+    const patterned = await json('identities', 'update', robot.uid, '--subject-pattern', 'robot-[0-9]+');
+    assert.deepEqual(patterned.claimMatch, {
+      issuer: 'https://issuer.example.com',
+      subjectPattern: 'robot-[0-9]+',
+      audience: 'wharf',
+    });
+
+    const { publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const keys = join(scratch, 'keys.json');
+    writeFileSync(keys, JSON.stringify({ keys: [await exportJWK(publicKey)] }));
+    const held = await json(
+      'identities',
+      'create',
+      '--parent',
+      org,
+      '--name',
+      'held',
+      ...claims,
+      '--issuer-keys',
+      `@${keys}`,
+    );
+    const { subject, audiences } = held.staticKeys as { subject: string; audiences: string[] };
+    assert.deepEqual([subject, audiences], ['robot', ['wharf']]);
+    const moved = await json('identities', 'update', held.uid, '--subject', 'other');
+    assert.equal((moved.staticKeys as { subject: string }).subject, 'other');
+
+    const { stdout } = await iam('identities', 'list', '--relationship-type', 'static', '--name', 'held');
+    assert.match(
+      stdout,
+      /UID +NAME +ISSUER +SUBJECT +LAST SEEN\n\S+ {2}held {2}https:\/\/issuer.example.com {2}other /,
+    );
+    for (const { uid } of [robot, held]) assert.equal((await iam('identities', 'delete', uid)).code, 0);
+  });
+
+  test('roles and role bindings: a role by its name', async () => {
+    const group = await json('groups', 'create', '--parent', org, '--name', 'cli bound');
+    const flags = ['--name', 'auditor', '--capabilities', 'groups.list', '--capabilities', 'roles.list'];
+    const role = await json('roles', 'create', '--parent', group.uid, ...flags);
+    assert.deepEqual(role.capabilities, ['CAP_IAM_GROUPS_LIST', 'CAP_IAM_ROLES_LIST']);
+    const { uid: identity } = await stranger(server, org);
+    const bind = ['role-bindings', 'create', '--parent', group.uid, '--identity', identity];
+    const viewer = await json(...bind, '--role', 'viewer');
+    assert.equal(viewer.roleUid, builtinUid('viewer'));
+    assert.equal((await json(...bind, '--role', 'auditor')).roleUid, role.uid);
+    const changed = await json('role-bindings', 'update', viewer.uid, '--role', 'editor');
+    assert.equal(changed.roleUid, builtinUid('editor'));
+
+    const { stdout } = await iam('role-bindings', 'list', '--identity', identity, '--order-by', 'create_time');
+    assert.match(stdout, /UID +IDENTITY +ROLE +GROUP +CREATED\n.* editor +cli bound .*\n.* auditor +cli bound /);
+
+    await fails(
+      5,
+      /no role named "auditor"/,
+      'role-bindings',
+      'create',
+      '--parent',
+      org,
+      '--identity',
+      identity,
+      '--role',
+      'auditor',
+    );
+    const { uid: twin } = await json('roles', 'create', '--parent', group.uid, '--name', 'auditor');
+    await fails(2, new RegExp(`2 roles are named "auditor".*\n(.*\n)*  ${twin}\n`), ...bind, '--role', 'auditor');
+    await fails(7, /RESOURCE_IN_USE/, 'roles', 'delete', role.uid);
+    await fails(7, /RESOURCE_NOT_EMPTY: cannot delete group with child/, 'groups', 'delete', group.uid);
+  });
+
+  test('identity providers and invites', async () => {
+    const secret = join(scratch, 'secret');
+    writeFileSync(secret, 'hunter2\n');
+    const flags = [
+      '--oidc.issuer',
+      'https://idp.example.com',
+      '--oidc.client-id',
+      'wharf',
+      '--oidc.client-secret',
+      `@${secret}`,
+    ];
+    const provider = await json(
+      'identity-providers',
+      'create',
+      '--parent',
+      org,
+      '--name',
+      'our idp',
+      '--default-role',
+      'viewer',
+      ...flags,
+    );
+    assert.equal(provider.defaultRole, builtinUid('viewer'));
+    const changed = await json('identity-providers', 'update', provider.uid, '--default-role', 'editor');
+    assert.equal(changed.defaultRole, builtinUid('editor'));
+    assert.match((await iam('identity-providers', 'list')).stdout, /our idp +https:\/\/idp\.example\.com +wharf/);
+    assert.equal((await iam('identity-providers', 'delete', provider.uid)).code, 0);
+
+    const invite = await json('invites', 'create', '--parent', org, '--role', 'viewer', '--ttl', '2d', '--single-use');
+    assert.ok(invite.code);
+    const lifetime = Date.parse(String(invite.expirationTime)) - Date.parse(String(invite.createTime));
+    assert.equal(lifetime, 2 * 86_400_000);
+    assert.match((await iam('invites', 'list')).stdout, /UID +ROLE +EMAIL +SINGLE USE +EXPIRES\n\S+ +viewer +true /);
+    assert.equal((await iam('invites', 'delete', invite.uid)).code, 0);
+  });
+
+  test('each kind of failure has its exit code, and says what is wrong', async () => {
+    const violation =
+      /^wharf: Invalid argument: name: .*\n {2}name: must have 3 to 63 characters\n {2}request id: \S+\n$/;
+    await fails(8, violation, 'groups', 'create', '--parent', org, '--name', 'x');
+    await fails(8, /uid: must be a uid/, 'groups', 'get', 'nonsense');
+    await json('groups', 'create', '--parent', org, '--name', 'cli taken');
+    await fails(6, /^wharf: Already exists/, 'groups', 'create', '--parent', org, '--name', 'cli taken');
+    await fails(3, /^wharf: Unauthenticated/, 'groups', 'list', '--token', 'nonsense');
+    const viewer = await (await callerWith(server, 'viewer', org)).token();
+    const refusal = new RegExp(`needs groups.delete .*\n {2}to see why: wharf auth explain groups.delete ${org}\n`);
+    await fails(4, refusal, 'groups', 'delete', org, '--token', viewer);
+    await fails(
+      9,
+      /^wharf: nothing listens at http:\/\/127\.0\.0\.1:1:/,
+      'groups',
+      'list',
+      '--server',
+      'http://127.0.0.1:1',
+    );
+    await fails(2, /nothing to change/, 'groups', 'update', org);
+  });
+
+  test('the program itself: exit codes and a body on standard input', async () => {
+    const result = await wharf(['iam', 'groups', 'get', `${org}/${'0'.repeat(16)}`], env());
+    assert.deepEqual([result.code, result.stdout], [5, '']);
+    assert.match(result.stderr, /^wharf: Not found: group .*\n {2}request id: \S+\n$/);
+    const created = await wharf(
+      ['iam', 'groups', 'create', '--parent', org, '--file', '-', '-o', 'json'],
+      env(),
+      '{"name":"from stdin"}',
+    );
+    assert.equal(created.code, 0, created.stderr);
+    assert.equal(JSON.parse(created.stdout).name, 'from stdin');
+  });
+});

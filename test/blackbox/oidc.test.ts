@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { base64url } from 'jose';
+import { Code } from '../../src/base/errors.ts';
+import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import {
+  IdentitiesService,
+  type Identity_ClaimMatchSchema,
+} from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
+import { builtinUid } from '../support/callers.ts';
+import { databases } from '../support/databases.ts';
+import { newKey, sign, startIssuer } from '../support/issuer.ts';
+import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
+import { rejects } from '../support/rejects.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Client, wires } from '../support/wires.ts';
+
+const { createGroup, getGroup } = GroupsService.method;
+const { createIdentity, deleteIdentity } = IdentitiesService.method;
+const { createRoleBinding } = RoleBindingsService.method;
+
+type ClaimMatch = MessageInitShape<typeof Identity_ClaimMatchSchema>;
+
+const HOUR = 60 * 60 * 1000;
+let groups = 0;
+
+for (const database of databases) {
+  describe(`logging in with tokens of an OpenID provider on ${database.name}`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer(database, { env: { WHARF_ALLOW_PRIVATE_ISSUERS: 'true' } });
+    });
+    after(() => server.remove());
+
+    for (const wire of wires) {
+      describe(`over ${wire.name}`, () => {
+        let api: Client;
+        let provider: OidcProvider;
+        before(async () => {
+          api = wire.connect(server.url, server.token);
+          provider = await startOidcProvider(['ci', 'cd'], { department: 'harbour' });
+        });
+        after(() => {
+          api.close();
+          provider.stop();
+        });
+
+        /** A group of its own, and an identity in it with a role there that takes tokens with these claims. */
+        async function newLogin(match: ClaimMatch, role = 'viewer'): Promise<{ group: string; identity: string }> {
+          const name = `oidc ${++groups}`;
+          const { uid: group } = await api.call(createGroup, { parent: server.organization, group: { name } });
+          const { uid: identity } = await api.call(createIdentity, {
+            parent: group,
+            identity: { name, relationship: { case: 'claimMatch', value: match } },
+          });
+          const roleBinding = { identityUid: identity, roleUid: builtinUid(role) };
+          await api.call(createRoleBinding, { parent: group, roleBinding });
+          return { group, identity };
+        }
+
+        const trusting = (sub: string, more: ClaimMatch = {}): ClaimMatch => ({
+          iss: { case: 'issuer', value: provider.issuer },
+          sub: { case: 'subject', value: sub },
+          ...more,
+        });
+        const read = (uid: string, token: string) => api.call(getGroup, { uid }, { token });
+
+        test('a token is good for what the bindings of its identity give, and nothing more', async () => {
+          const audience = 'https://us.example.com/bindings';
+          const aud = { aud: { case: 'audience', value: audience } } as const;
+          const { group } = await newLogin(trusting('ci', { ...aud, claims: { department: 'harbour' } }));
+          const token = await provider.token('ci', audience);
+          assert.equal((await read(group, token)).uid, group);
+          await rejects(
+            api.call(createGroup, { parent: group, group: { name: 'sub' } }, { token }),
+            Code.PERMISSION_DENIED,
+          );
+          await rejects(read(server.organization, token), Code.PERMISSION_DENIED);
+          await rejects(read(group, await provider.token('cd', audience)), Code.UNAUTHENTICATED);
+        });
+
+        test('without an audience of its own an identity takes tokens that are meant for this server', async () => {
+          const { group, identity } = await newLogin(trusting('cd'));
+          assert.equal((await read(group, await provider.token('cd', server.url))).uid, group);
+          await rejects(read(group, await provider.token('cd', 'urn:another')), Code.UNAUTHENTICATED);
+          await api.call(deleteIdentity, { uid: identity });
+          await rejects(read(group, await provider.token('cd', server.url)), Code.UNAUTHENTICATED);
+        });
+
+        test('new keys of the provider need no restart', async () => {
+          const audience = 'https://us.example.com/keys';
+          const { group } = await newLogin(trusting('ci', { aud: { case: 'audience', value: audience } }));
+          await read(group, await provider.token('ci', audience));
+          provider.rotateKeys();
+          assert.equal((await read(group, await provider.token('ci', audience))).uid, group);
+        });
+
+        test('the oldest of twins answers, so that nobody takes over a login', async () => {
+          const audience = 'https://us.example.com/twins';
+          const match = trusting('ci', { aud: { case: 'audience', value: audience } });
+          const first = await newLogin(match);
+          const twin = await newLogin(match, 'owner');
+          const token = await provider.token('ci', audience);
+          assert.equal((await read(first.group, token)).uid, first.group);
+          await rejects(read(twin.group, token), Code.PERMISSION_DENIED);
+        });
+
+        test('patterns match whole claims', async () => {
+          const audience = 'https://us.example.com/patterns';
+          const sub = { case: 'subjectPattern', value: 'c' } as const;
+          const { group } = await newLogin(trusting('', { sub, aud: { case: 'audience', value: audience } }));
+          await rejects(read(group, await provider.token('ci', audience)), Code.UNAUTHENTICATED);
+        });
+
+        test('forged tokens and issuers that do wrong are refused', async (t) => {
+          const key = newKey('one');
+          const issuer = await startIssuer(t, key);
+          const { group } = await newLogin(trusting('somebody', { iss: { case: 'issuer', value: issuer.url } }));
+          const now = Math.floor(Date.now() / 1000);
+          const claims = { iss: issuer.url, sub: 'somebody', aud: server.url, iat: now, exp: now + 600 };
+          const good = await sign(claims, key);
+          assert.equal((await read(group, good)).uid, group);
+          const [, payload] = good.split('.');
+          const bad = [
+            'nonsense',
+            `${base64url.encode('{"alg":"none"}')}.${payload}.`,
+            await sign(claims, newKey('one')),
+            await sign(claims, newKey('two')),
+            await sign({ ...claims, exp: now - 61 }, key),
+            await sign({ ...claims, nbf: now + 600 }, key),
+            await sign({ ...claims, iat: now + 600 }, key),
+            await sign({ ...claims, aud: 'another' }, key),
+            await sign({ ...claims, sub: 'another' }, key),
+            await sign({ ...claims, iss: `${issuer.url}/` }, key),
+          ];
+          for (const token of bad) await rejects(read(group, token), Code.UNAUTHENTICATED);
+
+          const { group: other } = await newLogin(
+            trusting('x', { iss: { case: 'issuer', value: `${issuer.url}/other` } }),
+          );
+          const token = await sign({ ...claims, iss: `${issuer.url}/other`, sub: 'x' }, key);
+          issuer.answer = (_, res) => res.writeHead(302, { location: '/keys' }).end();
+          await assert.rejects(read(other, token), /redirect/);
+        });
+      });
+    }
+
+    test('issuers at private addresses are not asked unless that is allowed', async (t) => {
+      const strict = await startTestServer(database);
+      t.after(() => strict.remove());
+      const api = wires[0]?.connect(strict.url, strict.token) ?? assert.fail();
+      const key = newKey('one');
+      const issuer = await startIssuer(t, key);
+      const match: ClaimMatch = { iss: { case: 'issuer', value: issuer.url }, sub: { case: 'subject', value: 'x' } };
+      const identity = { name: 'private', relationship: { case: 'claimMatch' as const, value: match } };
+      await api.call(createIdentity, { parent: strict.organization, identity });
+      const exp = Math.floor((Date.now() + HOUR) / 1000);
+      const token = await sign({ iss: issuer.url, sub: 'x', aud: strict.url, exp }, key);
+      await assert.rejects(api.call(getGroup, { uid: strict.organization }, { token }), /cannot be fetched/);
+      assert.deepEqual(issuer.requests, []);
+    });
+  });
+}
