@@ -1,10 +1,23 @@
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
-import { test } from 'node:test';
+import { join, resolve } from 'node:path';
+import { type TestContext, test } from 'node:test';
 import { Command } from 'commander';
+import { newOwner, saveOwner } from '../identity/owner.ts';
 import { addClientOptions, type Context, contextOf } from './context.ts';
+import { type CliError, ExitCode } from './exit-codes.ts';
+import { setConfig } from './settings/config-file.ts';
+import { saveLogin } from './settings/logins.ts';
+import { scratch } from './testing.ts';
 
-function parse(...args: string[]): Context {
+const VARIABLES = ['WHARF_SERVER', 'WHARF_TOKEN', 'WHARF_CA', 'WHARF_DATA', 'XDG_CONFIG_HOME'];
+
+/** No variables but these, and a configuration directory of its own. */
+function environment(t: TestContext, env: Record<string, string> = {}): void {
+  for (const name of VARIABLES) delete process.env[name];
+  Object.assign(process.env, { XDG_CONFIG_HOME: scratch(t), ...env });
+}
+
+async function parse(...args: string[]): Promise<Context> {
   const command = addClientOptions(new Command())
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
@@ -12,27 +25,67 @@ function parse(...args: string[]): Context {
   return contextOf(command);
 }
 
-test('client commands talk to the local server and print tables unless told otherwise', () => {
-  for (const name of ['WHARF_SERVER', 'WHARF_TOKEN']) delete process.env[name];
-  const { server, output } = parse();
+test('client commands talk to the local server and print tables unless told otherwise', async (t) => {
+  environment(t);
+  const { server, output } = await parse();
   assert.deepEqual({ server, output }, { server: 'http://127.0.0.1:8080', output: 'table' });
-  const given = parse('--server', 'https://wharf.example.com/', '-o', 'json');
+  const given = await parse('--server', 'https://wharf.example.com/', '-o', 'json');
   assert.deepEqual([given.server, given.output], ['https://wharf.example.com', 'json']);
 });
 
-test('server and token come from variables, flags first', async (t) => {
-  t.after(() => {
-    for (const name of ['WHARF_SERVER', 'WHARF_TOKEN']) delete process.env[name];
-  });
-  Object.assign(process.env, { WHARF_SERVER: 'http://other:9000', WHARF_TOKEN: 'from-env\n' });
-  assert.equal(parse().server, 'http://other:9000');
-  assert.equal(await parse().token(), 'from-env');
-  assert.equal(await parse('--token', 'from-flag').token(), 'from-flag');
+test('a flag wins over its variable, that over the configuration file, and that over the default', async (t) => {
+  environment(t);
+  await setConfig('server', 'http://config:1');
+  await setConfig('output', 'json');
+  assert.equal((await parse()).server, 'http://config:1');
+  assert.equal((await parse()).output, 'json');
+  assert.equal((await parse('-o', 'table')).output, 'table');
+  process.env.WHARF_SERVER = 'http://variable:1';
+  assert.equal((await parse()).server, 'http://variable:1');
+  assert.equal((await parse('--server', 'http://flag:1')).server, 'http://flag:1');
   process.env.WHARF_SERVER = '';
-  assert.equal(parse().server, 'http://127.0.0.1:8080');
+  assert.equal((await parse()).server, 'http://config:1', 'an empty variable counts as unset');
 });
 
-test('the data directory is an absolute path', () => {
+test('a token is taken from flag, variable, login and owner, in this order', async (t) => {
+  environment(t);
+  const data = join(scratch(t), 'data');
+  await saveOwner(data, await newOwner());
+  process.env.WHARF_DATA = data;
+  const isOwner = (token: string) => assert.equal(token.split('.').length, 3);
+
+  isOwner(await (await parse()).token());
+  await saveLogin('http://127.0.0.1:8080', { token: 'cached', audiences: [] });
+  assert.equal(await (await parse()).token(), 'cached');
+  isOwner(await (await parse('--data', data)).token());
+  process.env.WHARF_TOKEN = 'variable\n';
+  assert.equal(await (await parse()).token(), 'variable');
+  isOwner(await (await parse('--data', data)).token());
+  assert.equal(await (await parse('--token', 'flag', '--data', data)).token(), 'flag');
+});
+
+test('a login is for one server, and the owner for servers on this machine', async (t) => {
+  environment(t);
+  const data = join(scratch(t), 'data');
+  await saveOwner(data, await newOwner());
+  process.env.WHARF_DATA = data;
+  await saveLogin('https://one.example.com', { token: 'one', audiences: [] });
+  assert.equal(await (await parse('--server', 'https://one.example.com')).token(), 'one');
+  for (const server of ['http://localhost:1', 'http://[::1]:1', 'https://127.0.0.2']) {
+    assert.ok(await (await parse('--server', server)).token(), server);
+  }
+  for (const server of ['https://two.example.com', 'http://localhost.example.com', 'http://10.0.0.1:8080']) {
+    const { token } = await parse('--server', server);
+    await assert.rejects(token(), (error: CliError) => {
+      assert.equal(error.exitCode, ExitCode.unauthenticated);
+      assert.match(error.message, /wharf auth login/);
+      return true;
+    });
+  }
+});
+
+test('the data directory is an absolute path', (t) => {
+  environment(t);
   const command = addClientOptions(new Command());
   assert.equal(command.parse([], { from: 'user' }).opts().data, resolve('data'));
   assert.equal(command.parse(['--data', 'src'], { from: 'user' }).opts().data, resolve('src'));

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { apiError } from './client/api-error.ts';
+import { send } from './client/http.ts';
+import { parseObject } from './client/json.ts';
 import { addClientOptions, type Context, contextOf } from './context.ts';
-import { errorCode, messageOf, rootOf } from './failure.ts';
 import { example } from './help.ts';
+import { print } from './output/print.ts';
 
 const PATIENCE_MS = 10_000;
 
@@ -9,41 +12,24 @@ export function addPing(program: Command): void {
   const command = addClientOptions(program.command('ping').description('check that a server answers'));
   example(command, 'wharf ping', 'wharf ping --server https://wharf.example.com');
   command.action(async () => {
-    const context = contextOf(command);
+    const context = await contextOf(command);
+    const { server } = context;
     const milliseconds = await ping(context);
-    process.stdout.write(
-      context.output === 'json'
-        ? `${JSON.stringify({ server: context.server, milliseconds })}\n`
-        : `${context.server} answered in ${milliseconds} ms\n`,
-    );
+    print(context, { server, milliseconds }, () => `${server} answered in ${milliseconds} ms\n`);
   });
 }
 
 /** How many milliseconds the server took to answer. */
-async function ping({ server }: Pick<Context, 'server'>): Promise<number> {
-  // Built before the clock starts: the first use of fetch loads it, which is not the server's doing.
-  const request = new Request(`${server}/ping/v2/ping`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+async function ping({ server, ca }: Pick<Context, 'server' | 'ca'>): Promise<number> {
+  const request = { verb: 'GET', server, ca, path: '/ping/v2/ping', patienceMs: PATIENCE_MS };
+  // The first use of fetch loads it, which is not the server's doing.
+  new Request(server);
   const start = performance.now();
-  const answer = await fetch(request).catch((error) => {
-    throw new Error(unreachable(server, error));
-  });
-  const body: unknown = await answer.json().catch(() => undefined);
+  const answer = await send(request);
   const elapsed = Math.round(performance.now() - start);
-  if (!answer.ok) throw new Error(`${server} is reachable but answered ${answer.status} ${answer.statusText}`);
-  if (typeof body !== 'object' || body === null || !('response' in body)) {
+  if (answer.status !== 200) throw apiError(server, answer);
+  if (parseObject(answer.text)?.response === undefined) {
     throw new Error(`${server} answered, but not like a Wharfinger server: is it the right address?`);
   }
   return elapsed;
-}
-
-function unreachable(server: string, error: Error): string {
-  if (error.name === 'TimeoutError') return `${server} did not answer within ${PATIENCE_MS / 1000} s`;
-  switch (errorCode(error)) {
-    case 'ECONNREFUSED':
-      return `nothing listens at ${server}: start a server with 'wharf serve', or name another with --server (WHARF_SERVER)`;
-    case 'ENOTFOUND':
-      return `the host of ${server} is not known: is --server (WHARF_SERVER) spelled right?`;
-    default:
-      return `cannot reach ${server}: ${messageOf(rootOf(error))}`;
-  }
 }

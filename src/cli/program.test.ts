@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Command } from 'commander';
+import { areaNames } from './areas.ts';
+import { ExitCode } from './exit-codes.ts';
 import { createProgram } from './program.ts';
 
 /** What `--help` prints, examples included. */
@@ -12,11 +14,22 @@ function helpOf(command: Command): string {
 
 const withDescendants = (command: Command): Command[] => [command, ...command.commands.flatMap(withDescendants)];
 
-test('every command has a description and an example', () => {
-  const commands = withDescendants(createProgram());
-  assert.ok(commands.length >= 5);
+test('every command has a description and an example', async () => {
+  const commands = withDescendants(await createProgram(areaNames));
+  assert.ok(commands.length >= 45);
   for (const command of commands) {
     assert.notEqual(command.description(), '', command.name());
     assert.match(helpOf(command), /\nExample:\n {2}\S/, command.name());
   }
+});
+
+test('every flag says what it is for', async () => {
+  for (const command of withDescendants(await createProgram(areaNames))) {
+    for (const option of command.options) assert.notEqual(option.description, '', `${command.name()} ${option.long}`);
+  }
+});
+
+test('the help explains every exit code', async () => {
+  const help = helpOf(await createProgram([]));
+  for (const code of Object.values(ExitCode)) assert.match(help, new RegExp(`\\n {2}${code} {2}\\w`));
 });

@@ -1,37 +1,52 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { version } from '../base/version.ts';
-import { addAuth } from './auth.ts';
+import { addAreas } from './areas.ts';
+import { addAuth } from './auth/auth.ts';
+import { addConfig } from './config.ts';
+import { CliError, ExitCode, exitCodeMeanings } from './exit-codes.ts';
 import { messageOf, oneLine } from './failure.ts';
 import { example } from './help.ts';
+import { addKeys } from './keys.ts';
+import { terminalOf } from './output/terminal.ts';
+import { visible } from './output/text.ts';
 import { addPing } from './ping.ts';
 import { addServe } from './serve.ts';
 
-const ExitCode = { ok: 0, failure: 1, usage: 2 } as const;
-
-/** The whole command tree: one line per area. */
-export function createProgram(): Command {
+/** The command tree, as far as a command line needs it: one line per area. */
+export async function createProgram(args: readonly string[], output: OutputConfiguration = {}): Promise<Command> {
   const program = new Command('wharf')
     .description('Wharfinger: a self-hosted server for the Resource Management API v2, and its client.')
     .version(version)
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(errorLine(text.replace(/^error: /, ''))) });
+    .configureOutput({ outputError: (text, write) => write(errorLine(text.replace(/^error: /, ''))), ...output });
   addServe(program);
   addAuth(program);
+  await addAreas(program, args);
+  addConfig(program);
+  addKeys(program);
   addPing(program);
+  program.addHelpText('after', exitCodesHelp);
   return example(program, 'wharf serve', 'wharf <command> --help', '(from a clone: npm run -s wharf -- <command>)');
 }
 
-/** Runs one command line and answers its exit code: 0 for success, 1 for failure, 2 for wrong usage. */
-export async function run(args: readonly string[]): Promise<number> {
+const exitCodesHelp = `\nExit codes:\n${Object.entries(exitCodeMeanings)
+  .map(([code, meaning]) => `  ${code}  ${meaning}`)
+  .join('\n')}`;
+
+/** Runs one command line and answers its exit code. */
+export async function run(args: readonly string[], output?: OutputConfiguration): Promise<number> {
+  const program = await createProgram(args, output);
   try {
-    await createProgram().parseAsync(args, { from: 'user' });
+    await program.parseAsync(args, { from: 'user' });
     return ExitCode.ok;
   } catch (error) {
     // Commander has said what was wrong by now; asking for help or the version is no error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
-    process.stderr.write(errorLine(messageOf(error)));
-    return ExitCode.failure;
+    const { exitCode, details } = error instanceof CliError ? error : { exitCode: ExitCode.failure, details: [] };
+    const lines = details.map((line) => `  ${visible(oneLine(line))}\n`);
+    terminalOf(program).err(errorLine(messageOf(error)) + lines.join(''));
+    return exitCode;
   }
 }
 
-const errorLine = (text: string): string => `wharf: ${oneLine(text)}\n`;
+const errorLine = (text: string): string => `wharf: ${visible(oneLine(text))}\n`;

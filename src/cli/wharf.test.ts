@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { version } from '../base/version.ts';
 import { settings } from '../config.ts';
 import { newOwner, saveOwner } from '../identity/owner.ts';
-import { type Result, scratch, wharf } from './testing.ts';
+import { type Result, runHere, scratch, standIn, wharf } from './testing.ts';
 
 /** Nothing on standard output, one line on standard error. */
 function assertOneLine({ stdout, stderr }: Result, expected: RegExp): void {
@@ -33,16 +33,24 @@ test('wrong usage is one line and exit code 2', async () => {
     [['ping', '--server', 'localhost'], /'--server <url>' argument 'localhost' is invalid.*such as https:/],
     [['auth', 'token', '--lifetime', 'long'], /'--lifetime <time>' argument 'long' is invalid.*such as 90s/],
     [['ping', '-o', 'xml'], /Allowed choices are table, json/],
+    [['ping', '--ca', 'README.md'], /'--ca <file>' argument 'README.md' is invalid.*PEM/],
+    [['iam', 'groups', 'lst'], /unknown command 'lst' \(Did you mean list\?\)/],
+    [['iam', 'groups', 'list', '--limit', '0'], /'--limit <n>' argument '0' is invalid.*whole number/],
+    [['iam', 'identities', 'create', '--name', 'x'], /required option '--parent <uid>' not specified/],
+    [['iam', 'groups', 'update', 'x', '--verified', 'y'], /'--verified \[true\|false\]' argument 'y' is invalid/],
+    [['auth', 'token', '--lifetime', '1h', '--cap', 'groups.list'], /cannot be used with option/],
+    [['config', 'set', 'colour', 'red'], /Allowed choices are server, output/],
+    [['config', 'set', 'output', 'xml'], /output="xml" cannot be used: write one of table, json/],
   ];
   for (const [args, expected] of cases) {
-    const result = await wharf(args);
+    const result = await runHere(args);
     assertOneLine(result, expected);
     assert.equal(result.code, 2);
   }
 });
 
 test('without a command it prints its help as an error of usage', async () => {
-  const { code, stdout, stderr } = await wharf([]);
+  const { code, stdout, stderr } = await runHere([]);
   assert.deepEqual({ code, stdout }, { code: 2, stdout: '' });
   assert.match(stderr, /^Usage: wharf /);
 });
@@ -55,7 +63,7 @@ test('a setting that makes no sense stops the start with one line and exit code 
     [['serve'], { WHARF_PUBLIC_URL: 'https://u:hunter2@h' }, /WHARF_PUBLIC_URL="https:.* cannot be used/],
   ];
   for (const [args, env, expected] of cases) {
-    const result = await wharf(args, env);
+    const result = await runHere(args, env);
     assertOneLine(result, expected);
     assert.doesNotMatch(result.stderr, /hunter2/);
     assert.equal(result.code, 1);
@@ -74,20 +82,10 @@ test('auth token prints the token and nothing else', async (t) => {
 
 test('auth token says in one line that a data directory has no owner', async (t) => {
   const data = scratch(t);
-  const result = await wharf(['auth', 'token', '--data', data]);
+  const result = await runHere(['auth', 'token', '--data', data]);
   assertOneLine(result, new RegExp(`no owner in ${data}: start the server once`));
-  assert.equal(result.code, 1);
+  assert.equal(result.code, 3);
 });
-
-/** A stand-in for a server, with this answer to a ping. */
-async function answering(t: TestContext, status: number, body: string): Promise<string> {
-  const server = createServer((req, res) => {
-    res.writeHead(req.url === '/ping/v2/ping' ? status : 404).end(body);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** A port that nothing listens on. */
 async function freePort(): Promise<number> {
@@ -100,7 +98,10 @@ async function freePort(): Promise<number> {
 }
 
 test('ping says how long the answer took', async (t) => {
-  const server = await answering(t, 200, '{"response":"pong"}');
+  const server = await standIn(t, ({ path }) => ({
+    status: path === '/ping/v2/ping' ? 200 : 404,
+    text: '{"response":"pong"}',
+  }));
   const { code, stdout, stderr } = await wharf(['ping', '--server', `${server}/`]);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+ answered in \d+ ms\n$/);
@@ -112,19 +113,35 @@ test('ping says how long the answer took', async (t) => {
 });
 
 test('ping says what is wrong in one line', async (t) => {
-  const failing = await wharf(['ping', '--server', await answering(t, 503, '{}')]);
-  assertOneLine(failing, /is reachable but answered 503 Service Unavailable/);
-  assert.equal(failing.code, 1);
-
-  const stranger = await wharf(['ping', '--server', await answering(t, 200, '<html>')]);
-  assertOneLine(stranger, /not like a Wharfinger server/);
-  assert.equal(stranger.code, 1);
+  const cases: [status: number, text: string, code: number, words: RegExp][] = [
+    [503, '{}', 9, /is reachable but answered 503 Service Unavailable/],
+    [200, '<html>', 1, /not like a Wharfinger server/],
+    [302, '', 1, /answered 302 Found, not like a Wharfinger server/],
+  ];
+  for (const [status, text, code, words] of cases) {
+    const result = await runHere(['ping', '--server', await standIn(t, () => ({ status, text }))]);
+    assertOneLine(result, words);
+    assert.equal(result.code, code);
+  }
 
   const vacant = await freePort();
   // localhost may stand for two addresses, which fail together.
   for (const server of [`http://127.0.0.1:${vacant}`, `http://localhost:${vacant}`]) {
-    const nobody = await wharf(['ping', '--server', server]);
+    const nobody = await runHere(['ping', '--server', server]);
     assertOneLine(nobody, new RegExp(`nothing listens at ${server}: start a server with 'wharf serve'`));
-    assert.equal(nobody.code, 1);
+    assert.equal(nobody.code, 9);
+  }
+});
+
+test('help works on every level, also for areas that are loaded when named', async () => {
+  for (const args of [
+    ['iam', '--help'],
+    ['help', 'iam'],
+    ['iam', 'help', 'groups'],
+    ['iam', 'groups', 'list', '--help'],
+  ]) {
+    const { code, stdout, stderr } = await runHere(args);
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+    assert.match(stdout, /^Usage: wharf iam/);
   }
 });

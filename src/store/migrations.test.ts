@@ -15,9 +15,10 @@ import type { Store } from './store.ts';
 
 const victim = fileURLToPath(new URL('./migrations.victim.ts', import.meta.url));
 const FOUNDATION = ['entry', 'list', 'migration', 'natural_key', 'outbox', 'reference', 'resource', 'setting'];
-const TABLES = [...FOUNDATION, 'refresh_family', 'signing_key'].sort();
+const IDENTITY = [...FOUNDATION, 'refresh_family', 'signing_key'].sort();
+const TABLES = [...IDENTITY, 'blob_link', 'manifest', 'manifest_link', 'tag_history', 'tag_target'].sort();
 /** What there may be after a kill: each migration as a whole or not at all. */
-const WHOLE = [[], FOUNDATION, TABLES].map(String);
+const WHOLE = [[], FOUNDATION, IDENTITY, TABLES].map(String);
 
 /** Migrates in a process of its own; answers whether it got to the end. `kill` decides when it is killed from outside. */
 async function migrateAndDie(target: string, killAfter: number, kill = async (): Promise<boolean> => false) {

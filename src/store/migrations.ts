@@ -2,6 +2,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Dialect } from './dialect.ts';
 import { foundation } from './schema/0001-foundation.ts';
 import { identity } from './schema/0002-identity.ts';
+import { registry } from './schema/0003-registry.ts';
 import type { Store, Transaction } from './store.ts';
 
 export interface Migration {
@@ -12,7 +13,7 @@ export interface Migration {
   up(dialect: Dialect): readonly string[];
 }
 
-export const migrations: readonly Migration[] = [foundation, identity];
+export const migrations: readonly Migration[] = [foundation, identity, registry];
 
 /**
  * Brings the database up to date and answers what it applied. A migration and the note that it was applied are one

@@ -15,8 +15,8 @@ export interface OutboxEvent {
   readonly extensions: Readonly<Record<string, string>>;
   /** Who made the change, as JSON. */
   readonly actor?: object | undefined;
-  /** The changed resource as protobuf JSON, with the full name of its message. */
-  readonly body?: { readonly type: string; readonly json: string } | undefined;
+  /** The changed resource as protobuf JSON, with the full name of its message; without one for what no message describes. */
+  readonly body?: { readonly type?: string; readonly json: string } | undefined;
 }
 
 const INSERT = `INSERT INTO outbox

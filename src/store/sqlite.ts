@@ -14,7 +14,7 @@ export interface SqliteOptions {
 /** Applied to each connection. Not here: mmap, because a bad sector under a mapped page kills the process by SIGBUS. */
 const SETTINGS = [
   'PRAGMA cache_size = -65536', // 64 MiB, which holds the upper levels of the index of some million rows
-  'PRAGMA temp_store = MEMORY', // no temporary files beside the private ones
+  'PRAGMA temp_store = DEFAULT', // a statement journal in memory is walked from its start for every statement: large transactions took quadratic time
 ];
 
 const WRITER_SETTINGS = [

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,6 +12,16 @@ import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 type Json = Record<string, unknown> & { readonly uid: string; readonly name: string };
+
+/** Where nothing listens, since whoever did has just stopped. */
+async function vacantAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `http://127.0.0.1:${port}`;
+}
 
 describe('the command line against a server', () => {
   let server: TestServer;
@@ -210,15 +222,55 @@ describe('the command line against a server', () => {
     const viewer = await (await callerWith(server, 'viewer', org)).token();
     const refusal = new RegExp(`needs groups.delete .*\n {2}to see why: wharf auth explain groups.delete ${org}\n`);
     await fails(4, refusal, 'groups', 'delete', org, '--token', viewer);
-    await fails(
-      9,
-      /^wharf: nothing listens at http:\/\/127\.0\.0\.1:1:/,
-      'groups',
-      'list',
-      '--server',
-      'http://127.0.0.1:1',
-    );
+    const vacant = await vacantAddress();
+    await fails(9, new RegExp(`^wharf: nothing listens at ${vacant}:`), 'groups', 'list', '--server', vacant);
     await fails(2, /nothing to change/, 'groups', 'update', org);
+  });
+
+  test('a login acts as whoever the token speaks for, until logout', async () => {
+    const auth = (...args: string[]): Promise<Result> => runHere(['auth', ...args], env());
+    const subject = async (): Promise<unknown> => JSON.parse((await auth('status', '-o', 'json')).stdout).subject;
+    const owner = await subject();
+    const caller = await callerWith(server, 'viewer', org);
+    const idToken = join(scratch, 'id-token');
+    writeFileSync(idToken, await caller.token());
+
+    const login = await auth('login', '--id-token', `@${idToken}`, '--identity', caller.uid);
+    assert.equal(login.code, 0, login.stderr);
+    assert.match(login.stdout, new RegExp(`identity  ${caller.uid}\n`));
+    assert.match(login.stdout, new RegExp(`\n${org} +my-org +viewer\n`));
+    assert.equal(await subject(), caller.uid);
+    await fails(4, /needs groups.create/, 'groups', 'create', '--parent', org, '--name', 'cli denied');
+
+    const no = await auth('explain', 'groups.create', org);
+    assert.match(no.stdout, /^no: .*\n\n.*owner/);
+    const yes = await auth('explain', 'groups.list', org);
+    assert.match(yes.stdout, /^yes: .*\n\nBINDING +ROLE +GROUP\n.* viewer /);
+
+    const narrow = (await auth('token', '--cap', 'roles.list')).stdout.trim();
+    assert.equal((await iam('roles', 'list', '--token', narrow)).code, 0);
+    await fails(4, /needs groups.list/, 'groups', 'get', org, '--token', narrow);
+
+    assert.equal((await auth('logout')).code, 0);
+    assert.equal(await subject(), owner);
+  });
+
+  test('a login whose token has expired goes on, also for many commands at once', async () => {
+    const caller = await callerWith(server, 'viewer', org);
+    await runHere(['auth', 'login', '--id-token', await caller.token()], env());
+    const path = join(scratch, 'wharf/credentials.json');
+    const read = () => JSON.parse(readFileSync(path, 'utf8')).logins[server.url];
+    const before = read();
+    const expired = { ...before, expires: '2026-01-01T00:00:00.000Z' };
+    writeFileSync(path, JSON.stringify({ logins: { [server.url]: expired } }));
+
+    const results = await Promise.all(Array.from({ length: 3 }, () => wharf(['iam', 'groups', 'get', org], env())));
+    for (const { code, stderr } of results) assert.deepEqual([code, stderr], [0, '']);
+    const renewed = read();
+    assert.notEqual(renewed.token, before.token);
+    assert.notEqual(renewed.refreshToken, before.refreshToken);
+    assert.ok(Date.parse(renewed.expires) > Date.now());
+    await runHere(['auth', 'logout'], env());
   });
 
   test('the program itself: exit codes and a body on standard input', async () => {

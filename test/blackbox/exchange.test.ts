@@ -112,15 +112,15 @@ for (const database of databases) {
 
         test('a CI system turns its token into one of ours, which every server takes', async () => {
           const { group, identity, upstream } = await newMachine();
-          const { token, refreshToken, expiry } = await api.call(exchange, { aud: ['us'] }, { token: upstream });
+          const { token, refreshToken, expiry } = await api.call(exchange, { aud: [server.url] }, { token: upstream });
           const { iss, sub, aud, act, exp } = decodeJwt(token);
-          assert.deepEqual([iss, sub, aud], [server.url, identity, ['us']]);
+          assert.deepEqual([iss, sub, aud], [server.url, identity, [server.url]]);
           assert.deepEqual(act, { iss: provider.issuer, sub: 'ci', aud: decodeJwt(upstream).aud });
           assert.equal(Number(expiry?.seconds), exp);
           for (const client of [api, elsewhere]) {
             assert.equal((await client.call(getGroup, { uid: group }, { token })).uid, group);
             const who = await client.call(validate, {}, { token });
-            assert.deepEqual([who.issuer, who.subject, who.audience], [server.url, identity, ['us']]);
+            assert.deepEqual([who.issuer, who.subject, who.audience], [server.url, identity, [server.url]]);
             const [entry, ...more] = who.capabilities;
             assert.deepEqual([entry?.group?.id, entry?.role?.name, more], [group, 'viewer', []]);
           }
@@ -129,23 +129,29 @@ for (const database of databases) {
             Code.PERMISSION_DENIED,
           );
 
-          const pair = await elsewhere.call(exchangeRefreshToken, { aud: ['us'] }, { token: refreshToken });
+          const pair = await elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken });
           const renewed = pair.token?.token ?? '';
           assert.equal((await api.call(getGroup, { uid: group }, { token: renewed })).uid, group);
           const again = await api.call(
             exchangeRefreshToken,
-            { aud: ['us'] },
+            { aud: [server.url] },
             { token: pair.refreshToken?.token ?? '' },
           );
-          await rejects(api.call(exchangeRefreshToken, { aud: ['us'] }, { token: refreshToken }), Code.UNAUTHENTICATED);
+          await rejects(
+            api.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken }),
+            Code.UNAUTHENTICATED,
+          );
           const last = again.refreshToken?.token ?? '';
-          await rejects(elsewhere.call(exchangeRefreshToken, { aud: ['us'] }, { token: last }), Code.UNAUTHENTICATED);
+          await rejects(
+            elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: last }),
+            Code.UNAUTHENTICATED,
+          );
         });
 
         test('a narrow token is narrow, and stays so', async () => {
           const { group, upstream } = await newMachine();
           const { uid: inner } = await api.call(createGroup, { parent: group, group: { name: `inner ${++names}` } });
-          const wish = { aud: ['us'], scopes: [inner], cap: ['groups.list'] };
+          const wish = { aud: [server.url], scopes: [inner], cap: ['groups.list'] };
           const { token } = await api.call(exchange, wish, { token: upstream });
           assert.equal((await api.call(getGroup, { uid: inner }, { token })).uid, inner);
           await rejects(api.call(getGroup, { uid: group }, { token }), Code.PERMISSION_DENIED);
@@ -156,16 +162,16 @@ for (const database of databases) {
           const [entry] = (await api.call(validate, {}, { token })).capabilities;
           assert.deepEqual([entry?.group?.id, entry?.capabilities], [inner, ['groups.list']]);
           for (const wider of [{ scopes: [group] }, { cap: ['roles.list'] }]) {
-            await rejects(api.call(exchange, { aud: ['us'], ...wider }, { token }), Code.PERMISSION_DENIED);
+            await rejects(api.call(exchange, { aud: [server.url], ...wider }, { token }), Code.PERMISSION_DENIED);
           }
         });
 
         test('another identity is assumed only by a token that matches it', async () => {
           const { identity, upstream } = await newMachine();
           const someone = await newMachine();
-          const { token } = await api.call(exchange, { aud: ['us'], identity }, { token: upstream });
+          const { token } = await api.call(exchange, { aud: [server.url], identity }, { token: upstream });
           assert.equal(decodeJwt(token).sub, identity);
-          const assume = (uid: string) => api.call(exchange, { aud: ['us'], identity: uid }, { token: upstream });
+          const assume = (uid: string) => api.call(exchange, { aud: [server.url], identity: uid }, { token: upstream });
           await rejects(assume(someone.identity), Code.PERMISSION_DENIED, ({ message }) =>
             assert.match(message, /invalid "aud"/),
           );
@@ -189,13 +195,13 @@ for (const database of databases) {
               assert.deepEqual(error.fields, fields),
             );
           await fails({}, ['aud']);
-          await fails({ aud: ['us'], scopes: ['my-org'] }, ['scopes']);
-          await fails({ aud: ['us'], cap: ['groups.fly'] }, ['cap']);
-          await fails({ aud: ['us'], identity: 'me' }, ['identity']);
-          await fails({ aud: ['us'], identityProvider: 'me' }, ['identity_provider']);
+          await fails({ aud: [server.url], scopes: ['my-org'] }, ['scopes']);
+          await fails({ aud: [server.url], cap: ['groups.fly'] }, ['cap']);
+          await fails({ aud: [server.url], identity: 'me' }, ['identity']);
+          await fails({ aud: [server.url], identityProvider: 'me' }, ['identity_provider']);
           for (const token of [undefined, 'nonsense', `${upstream.slice(0, -8)}AAAAAAAA`]) {
-            await rejects(api.call(exchange, { aud: ['us'] }, { token }), Code.UNAUTHENTICATED);
-            await rejects(api.call(exchangeRefreshToken, { aud: ['us'] }, { token }), Code.UNAUTHENTICATED);
+            await rejects(api.call(exchange, { aud: [server.url] }, { token }), Code.UNAUTHENTICATED);
+            await rejects(api.call(exchangeRefreshToken, { aud: [server.url] }, { token }), Code.UNAUTHENTICATED);
           }
         });
 
@@ -212,15 +218,15 @@ for (const database of databases) {
 
         test('what an identity was given ends with it', async () => {
           const { group, identity, upstream } = await newMachine();
-          const { token, refreshToken } = await api.call(exchange, { aud: ['us'] }, { token: upstream });
+          const { token, refreshToken } = await api.call(exchange, { aud: [server.url] }, { token: upstream });
           await elsewhere.call(getGroup, { uid: group }, { token });
           await api.call(deleteIdentity, { uid: identity });
           await rejects(elsewhere.call(getGroup, { uid: group }, { token }), Code.UNAUTHENTICATED);
           await rejects(
-            elsewhere.call(exchangeRefreshToken, { aud: ['us'] }, { token: refreshToken }),
+            elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken }),
             Code.UNAUTHENTICATED,
           );
-          await rejects(elsewhere.call(exchange, { aud: ['us'] }, { token }), Code.UNAUTHENTICATED);
+          await rejects(elsewhere.call(exchange, { aud: [server.url] }, { token }), Code.UNAUTHENTICATED);
         });
 
         test('a person comes in through an identity provider, and stays inside its group', async () => {
@@ -238,11 +244,11 @@ for (const database of databases) {
           const { identity, group: joined } = await api.call(register, {}, { token: upstream });
           assert.equal(joined, group);
 
-          const wish = { aud: ['us'], identityProvider };
+          const wish = { aud: [server.url], identityProvider };
           const { token } = await api.call(exchange, wish, { token: upstream });
           assert.equal(decodeJwt(token).sub, identity);
           assert.equal((await api.call(getGroup, { uid: inner }, { token })).uid, inner);
-          await rejects(api.call(exchange, { aud: ['us'] }, { token: upstream }), Code.UNAUTHENTICATED);
+          await rejects(api.call(exchange, { aud: [server.url] }, { token: upstream }), Code.UNAUTHENTICATED);
 
           // A role elsewhere is out of reach for whoever logs in through this provider.
           const roleBinding = { identityUid: identity, roleUid: builtinUid('owner') };
@@ -257,6 +263,8 @@ for (const database of databases) {
           });
           const { token: mapped } = await api.call(exchange, wish, { token: upstream });
           assert.ok(await api.call(createGroup, { parent: own, group: { name: 'mine' } }, { token: mapped }));
+          const roles = (await api.call(validate, {}, { token: mapped })).capabilities;
+          assert.ok(roles.some(({ group, role }) => group?.id === own && role?.name === 'owner'));
 
           // Nor does such a token reach beyond by deleting the person, or outlive the provider.
           await rejects(api.call(leave, { id: identity }, { token }), Code.PERMISSION_DENIED);
@@ -268,7 +276,7 @@ for (const database of databases) {
     }
 
     test('over HTTP: form or query, and exactly the documented keys', async () => {
-      const wish = { aud: 'us', scopes: server.organization, cap: 'groups.list' };
+      const wish = { aud: server.url, scopes: server.organization, cap: 'groups.list' };
       const form = new URLSearchParams([...Object.entries(wish), ['aud', 'them']]);
       const answers = [
         await post('/sts/exchange', server.token, form),
@@ -280,9 +288,9 @@ for (const database of databases) {
         const body = (await answer.json()) as Record<string, string>;
         assert.deepEqual(Object.keys(body).sort(), ['expiry', 'refreshToken', 'token']);
         assert.match(body.expiry ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-        assert.deepEqual(decodeJwt(body.token ?? '').aud, ['us', 'them']);
+        assert.deepEqual(decodeJwt(body.token ?? '').aud, [server.url, 'them']);
 
-        const renewed = await post('/sts/exchange_refresh_token', body.refreshToken ?? '', 'aud=us');
+        const renewed = await post('/sts/exchange_refresh_token', body.refreshToken ?? '', `aud=${server.url}`);
         assert.equal(renewed.status, 200);
         const pair = (await renewed.json()) as Record<string, Record<string, string>>;
         assert.deepEqual(Object.keys(pair).sort(), ['refreshToken', 'token']);
@@ -293,14 +301,20 @@ for (const database of databases) {
     test('over HTTP: errors are plain status JSON', async () => {
       const failures: [Response, number, Code][] = [
         [await post('/sts/exchange', server.token, ''), 400, Code.INVALID_ARGUMENT],
-        [await post('/sts/exchange', server.token, 'aud=us&colour=red'), 400, Code.INVALID_ARGUMENT],
+        [await post('/sts/exchange', server.token, `aud=${server.url}&colour=red`), 400, Code.INVALID_ARGUMENT],
         [
-          await post('/sts/exchange', server.token, '{"aud":["us"]}', { 'content-type': 'application/json' }),
+          await post('/sts/exchange', server.token, JSON.stringify({ aud: [server.url] }), {
+            'content-type': 'application/json',
+          }),
           400,
           Code.INVALID_ARGUMENT,
         ],
-        [await post('/sts/exchange', 'nonsense', 'aud=us'), 401, Code.UNAUTHENTICATED],
-        [await post('/sts/exchange', server.token, `aud=us&identity=${newUid(ROOT)}`), 403, Code.PERMISSION_DENIED],
+        [await post('/sts/exchange', 'nonsense', `aud=${server.url}`), 401, Code.UNAUTHENTICATED],
+        [
+          await post('/sts/exchange', server.token, `aud=${server.url}&identity=${newUid(ROOT)}`),
+          403,
+          Code.PERMISSION_DENIED,
+        ],
         [await fetch(`${server.url}/sts/headless_sessions?code=x`), 501, Code.UNIMPLEMENTED],
       ];
       for (const [answer, status, code] of failures) {

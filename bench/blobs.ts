@@ -1,0 +1,116 @@
+/**
+ * Pushes and pulls against the bare work they cannot do without, in one run: node bench/blobs.ts [MiB] [rounds].
+ * Rounds alternate and the best of each counts, so that a busy machine disturbs the ratios little.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, open, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFilesystemBlobs } from '../src/blobs/filesystem.ts';
+import { syncDirectory } from '../src/blobs/layout.ts';
+
+const mebibytes = Number(process.argv[2] ?? 256);
+const rounds = Number(process.argv[3] ?? 7);
+const SMALL_BLOBS = 100;
+
+const root = await mkdtemp(join(tmpdir(), 'wharf-bench-'));
+const bare = join(root, 'bare');
+const scratch = join(root, 'scratch');
+const blobs = await openFilesystemBlobs(root);
+
+// As a socket gives them: 64 KiB each.
+const chunks = Array.from({ length: 16 }, () => randomBytes(65_536));
+const small = Array.from({ length: SMALL_BLOBS }, () => randomBytes(4_096));
+async function* layer() {
+  for (let round = 0; round < mebibytes; round++) yield* chunks;
+}
+
+async function hashOnly(): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of layer()) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function hashAndWrite(source: AsyncIterable<Uint8Array>, path: string): Promise<void> {
+  const hash = createHash('sha256');
+  const file = await open(path, 'w');
+  for await (const chunk of source) {
+    hash.update(chunk);
+    await file.write(chunk);
+  }
+  hash.digest('hex');
+  await file.sync();
+  await file.close();
+}
+
+async function push(source: AsyncIterable<Uint8Array>, digest: string): Promise<void> {
+  const id = await blobs.begin();
+  await blobs.append(id, 0, source);
+  await blobs.finish(id, digest);
+}
+
+async function* only(content: Uint8Array) {
+  yield content;
+}
+
+async function smallBare(): Promise<void> {
+  for (const content of small) {
+    await hashAndWrite(only(content), scratch);
+    await rename(scratch, `${scratch}.done`);
+    await syncDirectory(root);
+  }
+}
+
+async function smallPush(): Promise<void> {
+  for (const content of small) {
+    await push(only(content), `sha256:${createHash('sha256').update(content).digest('hex')}`);
+  }
+}
+
+const digest = await hashOnly();
+await hashAndWrite(layer(), bare);
+
+const contenders: Record<string, () => Promise<unknown>> = {
+  'hash only': hashOnly,
+  'hash, write, sync': () => hashAndWrite(layer(), scratch),
+  push: () => push(layer(), digest),
+  'small: hash, write, sync, rename, sync': smallBare,
+  'small: push': smallPush,
+  'bare read stream': async () => {
+    for await (const _ of createReadStream(bare, { highWaterMark: 1024 * 1024 }));
+  },
+  'pull as stream': async () => {
+    for await (const _ of (await blobs.open(digest)).stream());
+  },
+  'pull by copyTo': async () => (await blobs.open(digest)).copyTo(async () => {}),
+};
+
+const best = new Map<string, number>();
+for (let round = 0; round < rounds; round++) {
+  for (const [name, run] of Object.entries(contenders)) {
+    // Giving the space of an old file back takes time that is not the contender's.
+    await rm(scratch, { force: true });
+    if (name === 'push') await blobs.remove(digest);
+    const start = performance.now();
+    await run();
+    best.set(name, Math.min(best.get(name) ?? Infinity, performance.now() - start));
+  }
+}
+await rm(root, { recursive: true });
+
+const print = (line: string): boolean => process.stdout.write(`${line}\n`);
+const ratio = (ours: string, baseline: string): void => {
+  const times = (best.get(baseline) ?? 0) / (best.get(ours) ?? 1);
+  print(`${ours.padEnd(16)} ${times.toFixed(2)} x the speed of: ${baseline}`);
+};
+for (const [name, milliseconds] of best) {
+  const [amount, unit] = name.startsWith('small') ? [SMALL_BLOBS, 'blobs/s'] : [mebibytes, 'MiB/s'];
+  print(`${name.padEnd(40)} ${((amount / milliseconds) * 1_000).toFixed(0).padStart(6)} ${unit}`);
+}
+ratio('push', 'hash only');
+ratio('push', 'hash, write, sync');
+ratio('small: push', 'small: hash, write, sync, rename, sync');
+ratio('pull as stream', 'bare read stream');
+ratio('pull by copyTo', 'bare read stream');
+print(`most memory      ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB resident`);

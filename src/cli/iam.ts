@@ -1,0 +1,127 @@
+import type { DescField } from '@bufbuild/protobuf';
+import { isUid, isWithin, parentOf, ROOT } from '../base/uid.ts';
+import { GroupInviteSchema } from '../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
+import { GroupSchema } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentitySchema } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { IdentityProviderSchema } from '../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
+import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
+import { RoleSchema, RolesService } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import { CliError, ExitCode, misused } from './exit-codes.ts';
+import { setAt, valueAt } from './resource/body.ts';
+import { listAll } from './resource/list.ts';
+import type { Complete, ResourceSpec } from './resource/spec.ts';
+
+/** The resources of `wharf iam`. */
+export const resources: readonly ResourceSpec[] = [
+  {
+    name: 'groups',
+    resource: GroupSchema,
+    columns: { UID: 'uid', NAME: 'name', DESCRIPTION: 'description', CREATED: 'createTime' },
+    examples: { create: '--parent $ORG --name my-group' },
+  },
+  {
+    name: 'identities',
+    resource: IdentitySchema,
+    columns: {
+      UID: 'uid',
+      NAME: 'name',
+      ISSUER: ['claimMatch.issuer', 'claimMatch.issuerPattern', 'staticKeys.issuer'],
+      SUBJECT: ['claimMatch.subject', 'claimMatch.subjectPattern', 'staticKeys.subject'],
+      'LAST SEEN': 'lastSeenTime',
+    },
+    short: {
+      issuer: ['claim_match.issuer', 'static_keys.issuer'],
+      subject: ['claim_match.subject', 'static_keys.subject'],
+      'subject-pattern': ['claim_match.subject_pattern'],
+      audience: ['claim_match.audience', 'static_keys.audiences'],
+      'issuer-keys': ['static_keys.issuer_keys'],
+    },
+    files: ['static_keys.issuer_keys'],
+    examples: {
+      create:
+        '--parent $GROUP --name ci --issuer https://token.actions.githubusercontent.com --subject repo:org/repo:ref:refs/heads/main',
+      update: '$UID --description "builds on main"',
+    },
+  },
+  {
+    name: 'roles',
+    resource: RoleSchema,
+    columns: { UID: 'uid', NAME: 'name', DESCRIPTION: 'description', CAPABILITIES: 'capabilities.length' },
+    examples: { create: '--parent $GROUP --name auditor --capabilities groups.list,role_bindings.list' },
+  },
+  {
+    name: 'role-bindings',
+    resource: RoleBindingSchema,
+    columns: {
+      UID: 'uid',
+      IDENTITY: ['identity.name', 'identity.uid'],
+      ROLE: ['role.name', 'role.uid'],
+      GROUP: ['group.name', 'group.uid'],
+      CREATED: 'createTime',
+    },
+    short: { identity: ['identity_uid'], role: ['role_uid'] },
+    complete: roleByName(RoleBindingSchema.field.roleUid),
+    examples: {
+      list: '--identity $IDENTITY',
+      create: '--parent $GROUP --identity $IDENTITY --role viewer',
+      update: '$UID --role editor',
+    },
+  },
+  {
+    name: 'identity-providers',
+    resource: IdentityProviderSchema,
+    columns: {
+      UID: 'uid',
+      NAME: 'name',
+      ISSUER: 'oidc.issuer',
+      'CLIENT ID': 'oidc.clientId',
+      'DEFAULT ROLE': 'defaultRole',
+    },
+    files: ['oidc.client_secret'],
+    complete: roleByName(IdentityProviderSchema.field.defaultRole),
+    examples: {
+      create:
+        '--parent $ORG --name okta --default-role viewer --oidc.issuer https://example.okta.com --oidc.client-id wharf --oidc.client-secret @secret.txt',
+    },
+  },
+  {
+    name: 'invites',
+    resource: GroupInviteSchema,
+    columns: {
+      UID: 'uid',
+      ROLE: ['role.name', 'roleUid'],
+      EMAIL: 'email',
+      'SINGLE USE': 'singleUse',
+      EXPIRES: 'expirationTime',
+    },
+    short: { role: ['role_uid'] },
+    complete: roleByName(GroupInviteSchema.field.roleUid),
+    examples: { create: '--parent $GROUP --role viewer --ttl 7d --single-use' },
+  },
+];
+
+/** Lets a role be given by name, where only one of that name can be handed out in the group. */
+function roleByName(field: DescField): Complete {
+  return async (body, { api, group }) => {
+    const name = valueAt(body, [field]);
+    if (typeof name !== 'string' || name === '' || isUid(name)) return;
+    const { roles } = await listAll(api, {
+      method: RolesService.method.listRoles,
+      key: 'roles',
+      fields: { name },
+      limit: Number.POSITIVE_INFINITY,
+    });
+    const uids = (roles as { uid: string }[]).map(({ uid }) => uid).filter((uid) => isInReach(uid, group));
+    const [uid, ...others] = uids;
+    const quoted = JSON.stringify(name);
+    if (uid === undefined) throw new CliError(ExitCode.notFound, `no role named ${quoted} can be given here`);
+    if (others.length > 0) throw misused(`${uids.length} roles are named ${quoted}; give the uid of one:`, uids);
+    setAt(body, [field], uid);
+  };
+}
+
+/** A role is built in, or belongs to a group and all below it. */
+function isInReach(role: string, group: string): boolean {
+  const home = parentOf(role);
+  return home === ROOT || isWithin(group, home);
+}
