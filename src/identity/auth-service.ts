@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
-import { denied, notFound } from '../base/errors.ts';
-import { parentOf, ROOT } from '../base/uid.ts';
+import { denied, invalid, notFound } from '../base/errors.ts';
+import { isUid, parentOf, ROOT } from '../base/uid.ts';
 import { Auth, type DeletionRequest } from '../contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { identities } from '../domains/iam/identities.ts';
 import type { Operation, Operations } from '../resource/context.ts';
@@ -35,6 +35,7 @@ const deletion = (tokens: Pick<Tokens, 'verify'>): Operation => ({
 
   async run(ctx, request) {
     const { id } = request as DeletionRequest;
+    if (!isUid(id)) throw invalid('id', 'must be the uid of the calling identity');
     if (id !== ctx.caller.uid || parentOf(id) !== ROOT) {
       throw denied('only the own identity of a person can be deleted here; DeleteIdentity deletes others');
     }

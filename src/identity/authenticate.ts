@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { unauthenticated } from '../base/errors.ts';
 import type { Caller } from '../resource/context.ts';
 import type { Reader } from '../store/store.ts';
+import { isMeantFor } from './audience.ts';
 import type { AuthenticateUpstream } from './exchange.ts';
 import { grantsThrough } from './provider-grants.ts';
 import { requireStanding } from './standing.ts';
@@ -51,10 +52,4 @@ export function createAuthenticator(
     seen(caller.uid);
     return caller;
   };
-}
-
-/** By URL, or by host and port as registry clients name a server. */
-function isMeantFor(publicUrl: string, audiences: readonly string[]): boolean {
-  const accepted = [publicUrl, `${publicUrl}/`, new URL(publicUrl).host];
-  return audiences.some((audience) => accepted.includes(audience));
 }

@@ -183,10 +183,15 @@ for (const database of databases) {
       const team = newUid(org);
       const first = await exchange(token, { scopes: [org], cap: ['groups.list', 'roles.list'] });
       now += 60_000;
-      const second = await exchange(first.token, { aud: ['b'], scopes: [team], cap: ['groups.list'], identity: uid });
+      const second = await exchange(first.token, {
+        aud: [ISSUER, 'b'],
+        scopes: [team],
+        cap: ['groups.list'],
+        identity: uid,
+      });
       const own = await verify(second.token);
       assert.deepEqual(own.scopes, [team]);
-      assert.deepEqual(own.audiences, ['b']);
+      assert.deepEqual(own.audiences, [ISSUER, 'b']);
       assert.deepEqual(own.act, { iss: UPSTREAM, sub: token, aud: `${ISSUER},other` });
       assert.equal(own.authenticated, now - 60_000, 'the login is as old as it was');
       assert.deepEqual(
@@ -208,6 +213,13 @@ for (const database of databases) {
       const { uid: another } = await person();
       await assert.rejects(exchange(first.token, { identity: another }), refused(Code.PERMISSION_DENIED, /"sub"/));
       await assert.rejects(exchange(first.token, { identityProvider: uid }), refused(Code.PERMISSION_DENIED, /"iss"/));
+    });
+
+    it('is not for those who were handed a token that is meant for them', async () => {
+      const { token } = await exchange((await person()).token, { aud: ['https://receiver.example.com'] });
+      await assert.rejects(exchange(token), refused(Code.UNAUTHENTICATED, /invalid "aud".*somebody else/));
+      const { token: shared } = await exchange((await person()).token, { aud: ['wharf.example.com', 'receiver'] });
+      assert.ok(await exchange(shared), 'the host alone names this server too');
     });
 
     it('renews our own tokens for as long as the login lasts, and no longer', async () => {

@@ -14,6 +14,7 @@ import { identities } from '../domains/iam/identities.ts';
 import type { Operation, Operations, ReadContext } from '../resource/context.ts';
 import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
+import { isMeantFor } from './audience.ts';
 import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
 import type { Login, RefreshTokens } from './refresh-tokens.ts';
 import { type Provider, proofOf, requireStanding } from './standing.ts';
@@ -48,10 +49,13 @@ export interface ExchangeOptions {
   readonly tokens: Tokens;
   readonly refreshTokens: RefreshTokens;
   readonly authenticateUpstream: AuthenticateUpstream;
+  readonly publicUrl: () => string;
 }
 
 /** The token exchange. Reads to the pipeline: verification may ask another server, and no transaction waits for that. */
-export function exchangeOperations({ tokens, refreshTokens, authenticateUpstream }: ExchangeOptions): Operations {
+export function exchangeOperations(options: ExchangeOptions): Operations {
+  const { tokens, refreshTokens, authenticateUpstream, publicUrl } = options;
+
   const exchange: Operation = {
     mode: 'read',
     async run(ctx, message) {
@@ -60,7 +64,7 @@ export function exchangeOperations({ tokens, refreshTokens, authenticateUpstream
       const wish = readWish(request);
       refuseNonUids(request);
       const own = await tokens.verify(token);
-      const login = own ? await rescope(ctx, own, request) : await logIn(ctx, token, request);
+      const login = own ? await rescope(ctx, own, request, publicUrl()) : await logIn(ctx, token, request);
       const granted: Login = { ...login, ...narrowed(login, wish) };
       const minted = await tokens.mint({ ...granted, audiences: wish.audiences });
       const { token: refreshToken } = await refreshTokens.issue(granted);
@@ -139,13 +143,21 @@ const UNSUPPORTED: Readonly<Record<string, string>> = {
 export const noMatch = (claim: string) => denied(`invalid "${claim}" in the token`);
 
 /** One of our own tokens stands for the login it came from, and for no more than it is itself good for. */
-async function rescope({ db, now }: ReadContext, own: OwnToken, request: ExchangeRequest): Promise<Login> {
+async function rescope(
+  { db, now }: ReadContext,
+  own: OwnToken,
+  request: ExchangeRequest,
+  publicUrl: string,
+): Promise<Login> {
+  // Whoever was handed a token that is meant for them must not turn it into one for us.
+  if (!isMeantFor(publicUrl, own.audiences))
+    throw unauthenticated('invalid "aud" in the token: it is for somebody else');
   if (request.identityProvider !== '') throw noMatch('iss');
   if (request.identity !== '' && request.identity !== own.identity) throw noMatch('sub');
   if (own.authenticated + LOGIN_LIFETIME_MS <= now) {
     throw unauthenticated('the login that this token comes from was too long ago; log in again');
   }
   await requireStanding(db, own, now);
-  const { audiences: _those, issuedAt: _then, expires: _soon, ...login } = own;
+  const { audiences: _audiences, issuedAt: _issuedAt, expires: _expires, ...login } = own;
   return login;
 }

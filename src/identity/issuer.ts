@@ -34,7 +34,7 @@ export async function createIssuer(options: IssuerOptions): Promise<Issuer> {
   return {
     tokens,
     operations: {
-      ...exchangeOperations({ tokens, refreshTokens, authenticateUpstream }),
+      ...exchangeOperations({ tokens, refreshTokens, authenticateUpstream, publicUrl }),
       ...authOperations({ tokens, verifyStranger }),
     },
     publicKeys: signingKeys.publicKeys,

@@ -42,13 +42,14 @@ export function authenticateUpstream({ db, verifier, publicUrl }: UpstreamOption
     const { iss = '', sub = '' } = claimsOf(verifier.unverifiedClaims(token));
     const candidates = await findAll(db, identities, await candidateUids(db, iss, sub));
     candidates.sort((a, b) => a.created - b.created || (a.uid < b.uid ? -1 : 1));
-    let first: Refusal | undefined;
+    const refusals: Refusal[] = [];
     for (const { uid, message } of candidates) {
       const { claims, refusal } = await verifier.verify(token, message as Identity, audience);
       if (claims) return { identity: uid, claims };
-      first ??= refusal;
+      refusals.push(refusal);
     }
-    throw unauthenticated(first?.reason ?? 'no identity matches the issuer and subject of this token');
+    const telling = refusals.sort((a, b) => saysLittle(a) - saysLittle(b))[0];
+    throw unauthenticated(telling?.reason ?? 'no identity matches the issuer and subject of this token');
   }
 
   return async (token, wanted) => {
@@ -109,6 +110,10 @@ function claimsOf({ claims, refusal }: Verdict): Claims {
   if (refusal) throw unauthenticated(refusal.reason);
   return claims;
 }
+
+/** Something wrong with the token itself helps its sender most; what an unrelated identity expected, least. */
+const saysLittle = ({ kind, claim }: Refusal): number =>
+  kind === 'claim' ? (claim === 'iss' || claim === 'sub' ? 3 : 2) : kind === 'identity' ? 1 : 0;
 
 function refusalOfWanted({ kind, claim = '', reason }: Refusal): ApiError {
   if (kind === 'claim') return noMatch(claim);

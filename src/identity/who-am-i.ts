@@ -1,23 +1,25 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { decodeJwt, type JWTPayload } from 'jose';
-import { type Narrowing, narrow } from '../access/narrow.ts';
+import { narrow } from '../access/narrow.ts';
 import { isWithin, parentOf, ROOT } from '../base/uid.ts';
-import { type CapabilitySet, listOf, NO_CAPABILITIES, nameOf, setOf } from '../contract/capabilities.ts';
+import { listOf, NO_CAPABILITIES, nameOf, setOf } from '../contract/capabilities.ts';
 import type { Group } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Identity } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { RoleBinding } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import type { Role } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { type WhoAmI_CapabilitySchema, WhoAmISchema } from '../contract/gen/platform/auth/v1/auth.platform_pb.js';
+import { mappedGrants } from '../domains/iam/external-group-role-mappings.ts';
 import { groups } from '../domains/iam/groups.ts';
 import { identities } from '../domains/iam/identities.ts';
 import { bindingsOf } from '../domains/iam/role-bindings.ts';
 import { roles } from '../domains/iam/roles.ts';
 import type { Operation } from '../resource/context.ts';
-import type { Resource, Stored } from '../resource/definition.ts';
+import type { Resource } from '../resource/definition.ts';
 import { find, findAll } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
-import { bearerToken, type Tokens } from './tokens.ts';
+import type { Provider } from './standing.ts';
+import { bearerToken, type OwnToken, type Tokens } from './tokens.ts';
 
 /** Explains the caller's token. The pipeline has verified it by now. */
 export function whoAmI(tokens: Pick<Tokens, 'verify'>): Operation {
@@ -32,8 +34,8 @@ export function whoAmI(tokens: Pick<Tokens, 'verify'>): Operation {
         issuer: iss,
         subject: caller.uid,
         audience: [aud].flat(),
-        ...(exp !== undefined && { expiry: timestampFromMs(exp * 1000) }),
-        ...(iat !== undefined && { issuedAt: timestampFromMs(iat * 1000) }),
+        expiry: timeOf(exp),
+        issuedAt: timeOf(iat),
         email: verifiedEmail(claims) || identity?.email || '',
         profile: profileOf(claims),
         capabilities: await capabilitiesOf(db, caller.uid, (await tokens.verify(token)) ?? {}),
@@ -41,6 +43,12 @@ export function whoAmI(tokens: Pick<Tokens, 'verify'>): Operation {
     },
   };
 }
+
+/** The last second that a timestamp can be: some issuers make tokens that never end. */
+const LAST_SECOND = 253_402_300_799;
+
+const timeOf = (seconds: number | undefined) =>
+  seconds === undefined ? undefined : timestampFromMs(Math.min(Math.max(seconds, 0), LAST_SECOND) * 1000);
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -58,51 +66,54 @@ function profileOf({ name, picture, given_name, family_name }: JWTPayload) {
 
 type Entry = MessageInitShape<typeof WhoAmI_CapabilitySchema>;
 
-/** One entry for each binding; under a token that is narrow, as many as it holds in. */
-async function capabilitiesOf(db: Reader, identity: string, narrowing: Narrowing): Promise<Entry[]> {
-  const home = parentOf(identity);
-  // As for every call: an identity inside a group never reaches out of it.
-  const bindings = (await bindingsOf(db, identity)).filter(({ parent }) => home === ROOT || isWithin(parent, home));
-  const roleOf = await lookUp(
+/** One entry for each role that the caller has on a group; under a token that is narrow, as many as it holds in. */
+async function capabilitiesOf(db: Reader, identity: string, own: Partial<OwnToken>): Promise<Entry[]> {
+  const given = await rolesOf(db, identity, own.provider);
+  const roleOf = await lookUp<Role>(
     db,
     roles,
-    bindings.map(({ message }) => (message as RoleBinding).roleUid),
+    given.values().map(({ roleUid }) => roleUid),
   );
-
-  const held = bindings.flatMap(({ parent, message }) => {
-    const role = roleOf.get((message as RoleBinding).roleUid)?.message as Role | undefined;
+  const held = given.flatMap(({ group, roleUid }) => {
+    const role = roleOf.get(roleUid);
     if (!role) return [];
-    const grants = narrow([{ group: parent, capabilities: setOf(role.capabilities) }], narrowing);
+    const grants = narrow([{ group, capabilities: setOf(role.capabilities) }], own);
     return grants.map((grant) => ({ ...grant, role }));
   });
-  const isWhole = narrowing.scopes === undefined && narrowing.capabilities === undefined;
+  const isWhole = own.scopes === undefined && own.capabilities === undefined;
   const kept = held
     .filter(({ capabilities }) => isWhole || capabilities !== NO_CAPABILITIES)
     .sort((a, b) => (`${a.group} ${a.role.uid}` < `${b.group} ${b.role.uid}` ? -1 : 1));
-  const groupOf = await lookUp(
+  const groupOf = await lookUp<Group>(
     db,
     groups,
-    kept.map(({ group }) => group),
+    kept.values().map(({ group }) => group),
   );
 
-  return kept.map(({ group: id, role, capabilities }) => {
-    const group = groupOf.get(id)?.message as Group | undefined;
-    return {
-      group: { id, name: group?.name ?? '', description: group?.description ?? '' },
-      role: {
-        id: role.uid,
-        name: role.name,
-        description: role.description,
-        capabilities: role.capabilities.map(nameOf),
-      },
-      capabilities: dotted(capabilities),
-    };
-  });
+  return kept.map(({ group: id, role: { uid, name, description, capabilities: all }, capabilities }) => ({
+    group: { id, name: groupOf.get(id)?.name ?? '', description: groupOf.get(id)?.description ?? '' },
+    role: { id: uid, name, description, capabilities: all.map(nameOf) },
+    capabilities: listOf(capabilities).map(nameOf),
+  }));
 }
 
-const dotted = (set: CapabilitySet): string[] => listOf(set).map(nameOf);
+interface Given {
+  readonly group: string;
+  readonly roleUid: string;
+}
 
-async function lookUp(db: Reader, resource: Resource, uids: readonly string[]): Promise<ReadonlyMap<string, Stored>> {
+/** By bindings, and by the groups that an identity provider told. An identity inside a group never reaches out of it. */
+async function rolesOf(db: Reader, identity: string, provider: Provider | undefined): Promise<Given[]> {
+  const bound = (await bindingsOf(db, identity)).map(({ parent, message }) => ({
+    group: parent,
+    roleUid: (message as RoleBinding).roleUid,
+  }));
+  const mapped = provider ? await mappedGrants(db, provider.uid, provider.groups) : [];
+  const home = parentOf(identity);
+  return [...bound, ...mapped].filter(({ group }) => home === ROOT || isWithin(group, home));
+}
+
+async function lookUp<M>(db: Reader, resource: Resource, uids: Iterable<string>): Promise<ReadonlyMap<string, M>> {
   const found = await findAll(db, resource, [...new Set(uids)]);
-  return new Map(found.map((stored) => [stored.uid, stored]));
+  return new Map(found.map(({ uid, message }) => [uid, message as M]));
 }

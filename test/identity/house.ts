@@ -20,10 +20,9 @@ import { identities } from '../../src/domains/iam/identities.ts';
 import { identityProviders } from '../../src/domains/iam/identity-providers.ts';
 import { newBinding, roleBindings } from '../../src/domains/iam/role-bindings.ts';
 import { stableUid } from '../../src/domains/iam/stable-uid.ts';
-import type { UpstreamClaims } from '../../src/identity/exchange.ts';
+import { createAuthenticator } from '../../src/identity/authenticate.ts';
+import type { AuthenticateUpstream, UpstreamClaims } from '../../src/identity/exchange.ts';
 import { createIssuer } from '../../src/identity/issuer.ts';
-import { authenticateOwn } from '../../src/identity/own-caller.ts';
-import { bearerToken } from '../../src/identity/tokens.ts';
 import { createPipeline } from '../../src/pipeline/pipeline.ts';
 import { pageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
@@ -66,30 +65,28 @@ export async function openHouse(database: Database) {
     if (!claims) throw unauthenticated('the signature of the token is not valid');
     return claims;
   };
-  const issuer = await createIssuer({
-    store,
-    masterKey: randomBytes(32),
-    clock,
-    publicUrl: () => OURS,
-    verifyStranger,
-    authenticateUpstream: async (token, { identity }) => {
-      const claims = await verifyStranger(token);
-      return { ...claims, identity: identity ?? stableUid(claims.issuer, claims.subject) };
-    },
-  });
-  const access = createAccess(store.reader);
-  const own = authenticateOwn({ db: store.reader, tokens: issuer.tokens, access, clock });
+  const authenticateUpstream: AuthenticateUpstream = async (token, { identity }) => {
+    const claims = await verifyStranger(token);
+    return { ...claims, identity: identity ?? stableUid(claims.issuer, claims.subject) };
+  };
+  const publicUrl = () => OURS;
+  const masterKey = randomBytes(32);
+  const issuer = await createIssuer({ store, masterKey, clock, publicUrl, verifyStranger, authenticateUpstream });
   const call = createPipeline({
     operations: {
-      ...createOperations(pageTokens(randomBytes(32)), { seal: () => assert.fail(), publicUrl: () => OURS }),
+      ...createOperations(pageTokens(randomBytes(32)), { seal: () => assert.fail(), publicUrl }),
       ...issuer.operations,
     },
     store,
-    async authenticate(authorization) {
-      const caller = await own(bearerToken(authorization));
-      if (!caller) throw unauthenticated('not one of ours');
-      return caller;
-    },
+    authenticate: createAuthenticator({
+      db: store.reader,
+      clock,
+      tokens: issuer.tokens,
+      upstream: authenticateUpstream,
+      access: createAccess(store.reader),
+      publicUrl,
+      seen() {},
+    }),
     nobody,
     clock,
     timeoutMs: 10_000,
