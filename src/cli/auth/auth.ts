@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { example } from '../help.ts';
 import { addExplain } from './explain.ts';
 import { addLogin, addLogout } from './login.ts';
+import { addStaticKeys } from './static-key.ts';
 import { addStatus } from './status.ts';
 import { addToken } from './token.ts';
 
@@ -13,4 +14,5 @@ export function addAuth(program: Command): void {
   addToken(auth);
   addStatus(auth);
   addExplain(auth);
+  addStaticKeys(auth);
 }

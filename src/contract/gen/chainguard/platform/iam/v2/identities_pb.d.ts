@@ -24,7 +24,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   uid: string;
 
   /**
-   * `a-z 0-9 . _ -` and space, up to 63 characters; need not be unique.
+   * `a-z 0-9 . _ -` and space, up to 255 characters; need not be unique.
    *
    * @generated from field: string name = 2;
    */
@@ -78,7 +78,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   updateTime?: Timestamp | undefined;
 
   /**
-   * How the identity is proven. One of these is needed at creation.
+   * How the identity is proven. Without any of these nobody can log in as it.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.relationship
    */

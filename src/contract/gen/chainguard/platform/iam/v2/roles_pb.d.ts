@@ -257,8 +257,7 @@ export declare const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest>;
  */
 export declare const RolesService: GenService<{
   /**
-   * Reads one role. Built-in roles lie outside every group, so any caller who may list roles
-   * somewhere may read them.
+   * Reads one role. Built-in roles lie outside every group, and everybody with a token may read them.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.GetRole
    */
@@ -298,7 +297,7 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Deletes a role. A built-in role, or one that is bound, is refused with FAILED_PRECONDITION.
+   * Deletes a role. One that is in use is refused with FAILED_PRECONDITION; built-in ones nobody may delete.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.DeleteRole
    */
