@@ -11,6 +11,8 @@ export interface Metrics {
   observe(method: string, wire: string, code: CodeName, seconds: number): void;
   readonly inFlight: { enter(): void; leave(): void };
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
+  /** Counts events of pulls that were lost because the database did not take them in time. */
+  dropEvents(count: number): void;
   readonly contentType: string;
   /** Everything in the Prometheus text format. */
   text(): Promise<string>;
@@ -51,6 +53,11 @@ export function createMetrics(): Metrics {
     buckets: databaseBuckets,
     registers,
   });
+  const droppedEvents = new Counter({
+    name: 'wharf_dropped_pull_events_total',
+    help: 'Events of pulls that were lost because the database did not take them in time.',
+    registers,
+  });
   let running = 0;
   new Gauge({
     name: 'wharf_requests_in_flight',
@@ -85,6 +92,7 @@ export function createMetrics(): Metrics {
       operationsOf(operation, outcome).inc();
       operationDurationOf(operation).observe(seconds);
     },
+    dropEvents: (count) => droppedEvents.inc(count),
     contentType: registry.contentType,
     text: async () => (await registry.metrics()) + (await processMetrics().metrics()),
   };

@@ -36,3 +36,6 @@ export function ancestorsOf(uid: string): string[] {
 /** Whether `uid` is `scope` itself or lies below it. */
 export const isWithin = (uid: string, scope: string): boolean =>
   uid.startsWith(scope) && (uid.length === scope.length || uid[scope.length] === '/');
+
+/** The bounds, both excluded, of every uid below `uid`: `0` follows `/` in ASCII. */
+export const rangeBelow = (uid: string): [low: string, high: string] => [uid, `${uid}0`];

@@ -24,6 +24,11 @@ import { roleOperations, roles } from './iam/roles.ts';
 import { scimTokenOperations } from './iam/scim-tokens.ts';
 import { termsAcceptances, termsOperations } from './iam/terms.ts';
 import { pingOperations } from './ping/ping.ts';
+import { imageOperations } from './registry/images.ts';
+import { repoOperations } from './registry/repo-operations.ts';
+import { repos } from './registry/repos.ts';
+import { tagOperations } from './registry/tag-operations.ts';
+import { tags } from './registry/tags.ts';
 import { explainOperations } from './wharfinger/explain.ts';
 
 /** Every kind of resource there is. */
@@ -38,6 +43,8 @@ export const resources: readonly Resource[] = [
   accountAssociations,
   termsAcceptances,
   accessRequests,
+  repos,
+  tags,
 ];
 
 /** Every method that this server can do. The contract's other methods answer UNIMPLEMENTED. */
@@ -59,6 +66,9 @@ export function createOperations(tokens: PageTokens, options: IdentityProviderOp
     ...accessRequestOperations(engine),
     ...identityLookupOperations,
     ...identityMetadataOperations,
+    ...repoOperations(engine),
+    ...tagOperations(engine),
+    ...imageOperations,
     ...explainOperations,
   };
 }

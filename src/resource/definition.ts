@@ -58,7 +58,10 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   check?(message: M): readonly FieldViolation[];
   /** Keys of which only one may exist in the kind, such as parent and name. */
   unique?(message: M, parent: string): readonly UniqueKey[];
-  /** Values to find resources by, whoever asks: `references: { identity: (b) => [b.identityUid] }`. */
+  /**
+   * Values to find resources by, whoever asks: `references: { identity: (b) => [b.identityUid] }`. They also serve
+   * equality filters of the same name where few resources share a value: cheaper to keep than a facet, dearer to page.
+   */
   readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
   /** Orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
   readonly orders?: Readonly<Record<string, (message: M) => string>>;
@@ -66,6 +69,10 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   readonly defaultOrder?: string;
   /** Equality filters by request field; each value keeps its own sorted list and count. */
   readonly facets?: Readonly<Record<string, (message: M) => readonly string[]>>;
+  /** What lists leave out unless the request sets a flag, by request field. The first that fits counts. */
+  readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
+  /** Filters for what is not earlier than a time, by request field: `{ updated_since: 'update_time' }`. */
+  readonly since?: Readonly<Record<string, 'create_time' | 'update_time'>>;
 
   /** Finds the parent that a create asks for, where the contract leaves checking it to the handler. */
   resolveParent?(ctx: WriteContext, asked: string): Maybe<string>;

@@ -1,4 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
+import { rangeBelow } from '../base/uid.ts';
+import { eachSlot, inBatches } from '../store/batches.ts';
 import type { Reader, Row } from '../store/store.ts';
 import type { Resource, State, Stored } from './definition.ts';
 
@@ -14,15 +16,22 @@ export interface ResourceRow extends Row {
 const COLUMNS = 'uid, parent, created, updated, body, state';
 const FIND = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid = $2`;
 const FIND_CHILDREN = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
+const EXISTS = 'SELECT uid FROM resource WHERE kind = $1 AND uid = $2';
 const FIND_BODY = 'SELECT body FROM resource WHERE kind = $1 AND uid = $2';
 const FIND_BY_KEY = 'SELECT uid FROM natural_key WHERE kind = $1 AND key = $2';
 const FIND_REFERRING = 'SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value = $3 ORDER BY uid';
+const FIND_REFERRING_BELOW = `SELECT uid FROM reference
+  WHERE kind = $1 AND field = $2 AND value = $3 AND uid > $4 AND uid < $5 ORDER BY uid`;
 
 /** With `lock`, holds the row until the transaction ends. */
 export async function find(db: Reader, resource: Resource, uid: string, lock = ''): Promise<Stored | undefined> {
   const row = await db.get<ResourceRow>(FIND + lock, resource.kind, uid);
   return row && toStored(resource, row);
 }
+
+/** With `lock`, keeps it from being deleted until the transaction ends. */
+export const exists = async (db: Reader, kind: string, uid: string, lock = ''): Promise<boolean> =>
+  (await db.get(EXISTS + lock, kind, uid)) !== undefined;
 
 /** The message alone: what a get needs. */
 export async function findBody(db: Reader, resource: Resource, uid: string): Promise<Uint8Array | undefined> {
@@ -43,6 +52,24 @@ export async function findReferring(db: Reader, resource: Resource, field: strin
   return (await db.all<{ uid: string }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
 }
 
+/** The same, of those below `ancestor` only. */
+export async function findReferringBelow(
+  db: Reader,
+  resource: Resource,
+  field: string,
+  value: string,
+  ancestor: string,
+): Promise<string[]> {
+  const rows = await db.all<{ uid: string }>(
+    FIND_REFERRING_BELOW,
+    resource.kind,
+    field,
+    value,
+    ...rangeBelow(ancestor),
+  );
+  return rows.map((row) => row.uid);
+}
+
 /** The resources whose declared reference `field` has any of `values`. */
 export async function findReferringAny(
   db: Reader,
@@ -51,7 +78,7 @@ export async function findReferringAny(
   values: readonly string[],
 ): Promise<Stored[]> {
   const uids: string[] = [];
-  for (const some of batches(values)) {
+  for (const some of inBatches(values)) {
     const rows = await db.all<{ uid: string }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
     uids.push(...rows.map((row) => row.uid));
   }
@@ -65,23 +92,15 @@ export async function findAll(
   uids: readonly string[],
 ): Promise<(Stored & { readonly body: Uint8Array })[]> {
   const found: (Stored & { body: Uint8Array })[] = [];
-  for (const some of batches(uids)) {
+  for (const some of inBatches(uids)) {
     const rows = await db.all<ResourceRow>(FIND_BATCH, resource.kind, ...some);
     for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
   }
   return found;
 }
 
-const BATCH = 50;
-const parametersFrom = (first: number): string => Array.from({ length: BATCH }, (_, i) => `$${i + first}`).join(', ');
-const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${parametersFrom(2)}) ORDER BY uid`;
-const FIND_REFERRING_BATCH = `SELECT uid FROM reference
-  WHERE kind = $1 AND field = $2 AND value IN (${parametersFrom(3)})`;
-
-/** Filled up to the same length, so that one prepared statement serves any number of values. */
-function* batches(values: readonly string[]): Generator<string[]> {
-  for (let at = 0; at < values.length; at += BATCH) yield Array.from({ length: BATCH }, (_, i) => values[at + i] ?? '');
-}
+const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)}) ORDER BY uid`;
+const FIND_REFERRING_BATCH = `SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value IN (${eachSlot(3)})`;
 
 function toStored(resource: Resource, row: ResourceRow): Stored {
   return {

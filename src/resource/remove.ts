@@ -4,6 +4,7 @@ import type { WriteContext } from './context.ts';
 import type { Resource, Stored } from './definition.ts';
 import { scopeKey } from './membership.ts';
 import { find, findChildren } from './read.ts';
+import { removeChildren } from './remove-children.ts';
 import { remove } from './write.ts';
 
 const MEMBERS = "SELECT kind, scope FROM list WHERE scope IN ($1, $2) AND facet = '' AND n > 0 ORDER BY kind";
@@ -32,13 +33,18 @@ export async function removeTree(
         `cannot delete ${resource.kind} with child ${child?.plural ?? kind}`,
       );
     }
-    for (const one of await findChildren(tx, child, uid)) await removeTree(ctx, kinds, child, one.uid);
+    if (isLeaf(kinds, child)) await removeChildren(tx, child, uid);
+    else for (const one of await findChildren(tx, child, uid)) await removeTree(ctx, kinds, child, one.uid);
   }
   await remove(tx, resource, stored);
   // Empty by now, and nothing can join them again: uids are never reused.
   if (!resource.sharesParentUid) await tx.run(FORGET_LISTS, scopeKey('children', uid), scopeKey('descendants', uid));
   return stored;
 }
+
+/** Whether nothing can lie below it, nor anything else happen when it goes. */
+const isLeaf = (kinds: Kinds, { kind, beforeDelete, sharesParentUid }: Resource): boolean =>
+  !beforeDelete && !sharesParentUid && ![...kinds.values()].some(({ parents }) => parents.includes(kind));
 
 interface Member extends Row {
   readonly kind: string;

@@ -6,6 +6,7 @@ import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
 import type { Maybe, Transaction } from '../store/store.ts';
 import type { Place, Resource, State, Stored } from './definition.ts';
 import { type Membership, membershipsOf } from './membership.ts';
+import { exists } from './read.ts';
 
 const INSERT = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
@@ -23,7 +24,6 @@ const ADD_ENTRY = 'INSERT INTO entry (list, sort, key, uid) VALUES ($1, $2, $3, 
 const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
 const CHANGE_ACCESS = `INSERT INTO setting (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
-const FIND_HOLDER = 'SELECT kind FROM resource WHERE kind = $1 AND uid = $2';
 
 /** The setting that differs after every change of who may do what. */
 export const ACCESS_VERSION = 'access.version';
@@ -35,7 +35,7 @@ export async function holdParent(tx: Transaction, resource: Resource, parent: st
     throw precondition('HIERARCHY_TOO_DEEP', parent, `resources can be nested at most ${MAX_DEPTH} levels deep`);
   }
   const kinds = resource.parents.filter((kind) => kind !== ROOT);
-  for (const kind of kinds) if (await tx.get(FIND_HOLDER + tx.lock.share, kind, parent)) return;
+  for (const kind of kinds) if (await exists(tx, kind, parent, tx.lock.share)) return;
   throw notFound(kinds[0] ?? 'parent', parent);
 }
 
@@ -107,17 +107,23 @@ async function change(
   before: Stored | undefined,
   after: Stored | undefined,
 ): Promise<void> {
-  if (resource.grantsAccess) await tx.run(CHANGE_ACCESS, ACCESS_VERSION, randomUUID());
+  if (resource.grantsAccess) await changeAccess(tx);
   await changeKeys(tx, resource, uid, before, after);
   await changeReferences(tx, resource, uid, before, after);
   await changeMemberships(tx, resource, uid, before, after);
 }
 
+/** Lets nobody go on with what they knew about who may do what. */
+export const changeAccess = (tx: Transaction): Maybe<number> => tx.run(CHANGE_ACCESS, ACCESS_VERSION, randomUUID());
+
+export const freeKey = (tx: Transaction, resource: Resource, key: string, uid: string): Maybe<number> =>
+  tx.run(FREE_KEY, resource.kind, key, uid);
+
 async function changeKeys(tx: Transaction, resource: Resource, uid: string, before?: Stored, after?: Stored) {
   const keysOf = (stored?: Stored) => (stored && resource.unique?.(stored.message as never, stored.parent)) ?? [];
   const [old, wanted] = [keysOf(before), keysOf(after)];
   for (const { key } of old) {
-    if (!wanted.some((w) => w.key === key)) await tx.run(FREE_KEY, resource.kind, key, uid);
+    if (!wanted.some((w) => w.key === key)) await freeKey(tx, resource, key, uid);
   }
   for (const { key, taken } of wanted) {
     if (old.some((o) => o.key === key)) continue;

@@ -4,8 +4,7 @@ import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Caller, WriteContext } from '../../resource/context.ts';
 import { defineResource } from '../../resource/definition.ts';
-import { extentOf } from '../../resource/list/extent.ts';
-import { indexedPlan } from '../../resource/list/indexed.ts';
+import { findNamed } from '../../resource/list/named.ts';
 import { find, findByKey } from '../../resource/read.ts';
 import * as rules from '../../resource/rules.ts';
 import { insert, remove } from '../../resource/write.ts';
@@ -88,12 +87,8 @@ async function findParent(ctx: WriteContext, text: string): Promise<string> {
   const bySuffix = /^[0-9a-f]{16}$/.test(text) ? await findByKey(db, groups, text) : undefined;
   if (bySuffix && reach.some((scope) => isWithin(bySuffix, scope))) return bySuffix;
 
-  const extent = extentOf(groups, undefined, reach);
-  const filter = { field: 'name', values: [text] };
-  const order = { terms: [], uidDescending: false };
-  const plan = 'collections' in extent ? await indexedPlan(db, groups, extent.collections, [filter], order) : undefined;
-  const [found, another] = (await plan?.page({ cursor: undefined, limit: 2, skip: 0 })) ?? [];
+  const [found, another] = await findNamed(db, groups, reach, text);
   if (!found) throw notFound('group', text);
   if (another) throw invalid('parent', `several groups are named ${text}; give the uid instead`);
-  return found.uid;
+  return found;
 }

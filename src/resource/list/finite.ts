@@ -1,25 +1,20 @@
 import type { Reader } from '../../store/store.ts';
-import type { Resource } from '../definition.ts';
+import type { Resource, Stored } from '../definition.ts';
+import { partOf } from '../membership.ts';
 import { findAll } from '../read.ts';
 import type { Order } from './order.ts';
-import { comparePageRows, type Filter, type PageRow, type Plan } from './plan.ts';
+import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
 
 /** Lists a known handful of uids: fetched, filtered and sorted right here. */
 export async function finitePlan(
   db: Reader,
   resource: Resource,
   uids: readonly string[],
-  filters: readonly Filter[],
+  selection: Selection,
   order: Order,
 ): Promise<Plan> {
   const stored = await findAll(db, resource, uids);
-  const kept = stored.filter((row) =>
-    filters.every(({ field, values }) => {
-      const key = resource.sortKeys[field];
-      const own = key ? [key(row)] : (resource.facets?.[field]?.(row.message as never) ?? []);
-      return own.some((value) => values.includes(value));
-    }),
-  );
+  const kept = stored.filter((row) => isSelected(resource, row, selection));
   const compare = comparePageRows(
     order.terms.map((term) => term.descending),
     order.uidDescending,
@@ -40,4 +35,15 @@ export async function finitePlan(
       return rest.slice(skip, skip + limit);
     },
   };
+}
+
+function isSelected(resource: Resource, row: Stored, { filters, parts, since }: Selection): boolean {
+  if (parts && !parts.includes(partOf(resource, row))) return false;
+  if (since && (resource.sortKeys[since.field]?.(row) ?? '') < since.key) return false;
+  return filters.every(({ field, values }) => {
+    const key = resource.sortKeys[field];
+    const valuesOf = resource.facets?.[field] ?? resource.references?.[field];
+    const own = key ? [key(row)] : (valuesOf?.(row.message as never) ?? []);
+    return own.some((value) => values.includes(value));
+  });
 }

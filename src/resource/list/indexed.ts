@@ -1,75 +1,104 @@
-import type { Reader, Row } from '../../store/store.ts';
+import { ROOT, rangeBelow } from '../../base/uid.ts';
+import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { facetKey, scopeKey } from '../membership.ts';
 import type { Collection } from './extent.ts';
+import { findLists } from './lists.ts';
 import type { Order } from './order.ts';
-import { comparePageRows, type Filter, type PageRow, type Plan } from './plan.ts';
-import { countStatement, pageStatement, type Shape, type Source, sourceValues } from './sql.ts';
+import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
+import { readingOf } from './reading.ts';
+import type { Source } from './source.ts';
+import { countStatement, pageStatement, type Shape, sourceValues } from './sql.ts';
 
 /** SQLite takes at most 500 terms in a compound SELECT; callers with more scopes are served in several rounds. */
 const SOURCES_PER_STATEMENT = 100;
+
+const UNORDERED: Order = { terms: [], uidDescending: false };
 
 /** Lists collections by their listing index: a seek per collection, whatever its size. */
 export async function indexedPlan(
   db: Reader,
   resource: Resource,
   collections: readonly Collection[],
-  filters: readonly Filter[],
+  selection: Selection,
   order: Order,
 ): Promise<Plan> {
-  const facetFilters = filters.filter(({ field }) => !(field in resource.sortKeys));
-  const equalFilter = filters.find(({ field }) => field in resource.sortKeys);
-  const equal = equalFilter && { field: equalFilter.field, value: equalFilter.values[0] ?? '' };
-  // The equality filter drives when there is one, else the first facet, else the collection as it is.
-  const driving = equal ? undefined : facetFilters[0];
-  const residual = facetFilters.filter((filter) => filter !== driving);
+  const { since } = selection;
+  const { equals, references, driving, overlapping, residual, isWhole } = readingOf(resource, selection);
+  const [reference, ...referring] = references;
+  const lists = await findLists(db, resource, collections, ['', ...driving, ...residual.flat()]);
 
-  const lists = await findLists(db, resource, collections, filters);
-  const drivingFacets = driving ? driving.values.map((value) => facetKey(driving.field, value)) : [''];
-  const byUid = order.terms.length === 0 && !equal && !driving;
+  function sourcesOf(collection: Collection, byPrimaryKey: boolean): Source[] {
+    if (!lists.of(collection, '')?.n) return [];
+    const within = residual.map((group) => group.flatMap((facet) => lists.of(collection, facet)?.id ?? []));
+    if (within.some((group) => group.length === 0)) return [];
+    if (reference) return reference.values.map((value) => byReference(collection, reference.field, value, within));
+    if (byPrimaryKey) return [inUidOrder(collection)];
+    const without = collection.withoutSelf ? collection.uid : undefined;
+    return driving.flatMap((facet): Source[] => {
+      const list = lists.of(collection, facet);
+      return list?.n ? [{ from: 'list', list: list.id, without, within }] : [];
+    });
+  }
 
-  const sources: Source[] = [];
-  let members = 0;
-  for (const collection of collections) {
-    const listOf = (facet: string) => lists.get(`${scopeKey(collection.of, collection.uid)} ${facet}`);
-    const within = residual.map(({ field, values }) =>
-      values.flatMap((value) => listOf(facetKey(field, value))?.id ?? []),
-    );
-    if (within.some((group) => group.length === 0)) continue;
-    for (const facet of drivingFacets) {
-      const list = listOf(facet);
-      if (!list || list.n === 0) continue;
-      // A scope stands first in its own list of descendants.
-      members += list.n - (collection.withoutSelf ? 1 : 0);
-      const without = collection.withoutSelf ? collection.uid : undefined;
-      sources.push(byUid ? inUidOrder(collection) : { from: 'list', list: list.id, without, within });
+  /** Rows of the driving lists. A scope stands first in its own list of descendants, of which it is no member. */
+  const members = collections.reduce((sum, collection) => {
+    const counted = isWhole ? [''] : driving;
+    const n = counted.reduce((n, facet) => n + (lists.of(collection, facet)?.n ?? 0), 0);
+    return sum + (n > 0 && isWhole && collection.withoutSelf ? n - 1 : n);
+  }, 0);
+  const isCounted =
+    equals.length === 0 &&
+    !since &&
+    !reference &&
+    !overlapping &&
+    residual.length === 0 &&
+    (isWhole || !collections.some(({ withoutSelf }) => withoutSelf));
+
+  function shapesOf(sort: string, by: Order, byPrimaryKey: boolean, afterCursor: boolean): Shape[] {
+    const rounds: Source[][] = [];
+    for (const collection of collections) {
+      const sources = sourcesOf(collection, byPrimaryKey);
+      const last = rounds.at(-1);
+      // Those of one collection stay together: a row may stand in several of them, and must be seen once.
+      if (last && last.length + sources.length <= SOURCES_PER_STATEMENT) last.push(...sources);
+      else if (sources.length > 0) rounds.push(sources);
     }
+    const common = { sort, order: by, afterCursor, equals, since, referring, overlapping, bytewise: db.bytewise };
+    return rounds.map((sources) => ({ sources, ...common }));
   }
 
-  const overlapping = drivingFacets.length > 1;
-  const chunks: Shape[] = [];
-  for (let at = 0; at < sources.length; at += SOURCES_PER_STATEMENT) {
-    const chunk = sources.slice(at, at + SOURCES_PER_STATEMENT);
-    chunks.push({ sources: chunk, order, afterCursor: false, equal, overlapping, bytewise: db.bytewise });
+  async function count(): Promise<number> {
+    let total = 0;
+    for (const shape of shapesOf(equals[0]?.field ?? since?.field ?? 'uid', UNORDERED, false, false)) {
+      const { text, bind } = countStatement(shape);
+      const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
+      total += row?.n ?? 0;
+    }
+    return total;
   }
+  let counting: Promise<number> | undefined;
+  const total = (): Promise<number> => {
+    counting ??= isCounted ? Promise.resolve(members) : count();
+    return counting;
+  };
+
   const compare = comparePageRows(
     order.terms.map((term) => term.descending),
     order.uidDescending,
   );
 
   return {
-    async total() {
-      if (!equal && !overlapping && residual.length === 0) return members;
-      let total = 0;
-      for (const shape of chunks) {
-        const { text, bind } = countStatement(shape);
-        const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
-        total += row?.n ?? 0;
-      }
-      return total;
-    },
+    total,
 
     async page({ cursor, limit, skip }) {
+      const inOrder = order.terms[0]?.field ?? 'uid';
+      const seeksTime =
+        since !== undefined && equals.length === 0 && isSparse(await total(), members, limit + skip)
+          ? since.field
+          : undefined;
+      const byPrimaryKey = isWhole && inOrder === 'uid' && equals.length === 0 && seeksTime === undefined;
+      const chunks = shapesOf(equals[0]?.field ?? seeksTime ?? inOrder, order, byPrimaryKey, cursor !== undefined);
+
       // Rounds are merged afterwards, so each must bring what the merge may skip.
       const alone = chunks.length <= 1;
       const window = alone
@@ -77,8 +106,7 @@ export async function indexedPlan(
         : { limit: limit + skip, skip: 0, inner: limit + skip };
       const at = cursor && Object.fromEntries(cursor.keys.map((key, i) => [`cursor${i}`, key]));
       const found: PageRow[] = [];
-      for (const chunk of chunks) {
-        const shape = { ...chunk, afterCursor: cursor !== undefined };
+      for (const shape of chunks) {
         const { text, bind } = pageStatement(shape);
         const values = { kind: resource.kind, ...window, ...at, cursor_uid: cursor?.uid ?? null };
         found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
@@ -88,50 +116,25 @@ export async function indexedPlan(
   };
 }
 
-/** `0` follows `/` in ASCII, so this is everything that begins with `<uid>/`. */
-const endOf = (uid: string): string => `${uid}0`;
+/**
+ * Whether it is cheaper to read and sort all that matches than to look through the list in its order for a page of it:
+ * of `members` rows that are spread evenly, `members / matching` must be read for each one wanted.
+ */
+const isSparse = (matching: number, members: number, wanted: number): boolean => matching * matching < members * wanted;
 
-const inUidOrder = ({ of, uid, withoutSelf }: Collection): Source =>
-  of === 'children'
-    ? { from: 'parent', parent: uid }
-    : { from: 'range', low: uid, high: endOf(uid), withLow: !withoutSelf };
+const inUidOrder = ({ of, uid, withoutSelf }: Collection): Source => {
+  const [low, high] = rangeBelow(uid);
+  return of === 'children' ? { from: 'parent', parent: uid } : { from: 'range', low, high, withLow: !withoutSelf };
+};
 
-interface List extends Row {
-  readonly id: number;
-  readonly scope: string;
-  readonly facet: string;
-  readonly n: number;
-}
-
-/** The lists that exist for these collections, by `<scope> <facet>`. */
-async function findLists(
-  db: Reader,
-  resource: Resource,
-  collections: readonly Collection[],
-  filters: readonly Filter[],
-): Promise<ReadonlyMap<string, List>> {
-  const scopes = collections.map(({ of, uid }) => scopeKey(of, uid));
-  const facets = filters.flatMap(({ field, values }) =>
-    field in resource.sortKeys ? [] : values.map((value) => facetKey(field, value)),
-  );
-  const found = new Map<string, List>();
-  for (const facet of ['', ...facets]) {
-    for (let at = 0; at < scopes.length; at += SOURCES_PER_STATEMENT) {
-      const some = scopes.slice(at, at + SOURCES_PER_STATEMENT);
-      const rows = await db.all<List>(listsStatement(some.length), resource.kind, facet, ...some);
-      for (const row of rows) found.set(`${row.scope} ${row.facet}`, row);
-    }
-  }
-  return found;
-}
-
-const listsStatements: string[] = [];
-
-function listsStatement(count: number): string {
-  listsStatements[count] ??=
-    `SELECT id, scope, facet, n FROM list WHERE kind = $1 AND facet = $2 AND scope IN (${Array.from(
-      { length: count },
-      (_, i) => `$${i + 3}`,
-    ).join(', ')})`;
-  return listsStatements[count];
+function byReference(
+  { of, uid, withoutSelf }: Collection,
+  field: string,
+  value: string,
+  within: readonly (readonly number[])[],
+): Source {
+  // Uids begin with hexadecimal digits.
+  const [low, high] = uid === ROOT ? ['', 'g'] : rangeBelow(uid);
+  const parent = of === 'children' ? uid : undefined;
+  return { from: 'reference', field, value, low, high, withLow: !withoutSelf, parent, within };
 }

@@ -8,6 +8,15 @@ export interface Filter {
   readonly values: readonly string[];
 }
 
+/** Which rows of its extent a list shows. */
+export interface Selection {
+  readonly filters: readonly Filter[];
+  /** The parts of the list that are shown; absent when all are. */
+  readonly parts?: readonly string[] | undefined;
+  /** The least that a sort key may be. */
+  readonly since?: { readonly field: string; readonly key: string } | undefined;
+}
+
 /** A row of a page: its message, and the sort keys `k0`, `k1`… that a cursor needs. */
 export interface PageRow extends Row {
   readonly uid: string;

@@ -1,28 +1,21 @@
 import type { Value } from '../../store/store.ts';
 import type { Order } from './order.ts';
-
-/** One sorted run of rows inside the extent of a list; a page merges the heads of a few of them. */
-export type Source =
-  /** A subtree in uid order, straight from the primary key. */
-  | { readonly from: 'range'; readonly low: string; readonly high: string; readonly withLow: boolean }
-  /** The children of a uid in uid order. */
-  | { readonly from: 'parent'; readonly parent: string }
-  /** A list of the listing index, in one of its orders. */
-  | {
-      readonly from: 'list';
-      readonly list: number;
-      readonly without: string | undefined;
-      /** Each group of lists holds the row in at least one of them. */
-      readonly within: readonly (readonly number[])[];
-    };
+import type { Filter } from './plan.ts';
+import { ONE_BY_ONE, type Slot, type Source, tableOf } from './source.ts';
 
 /** What shapes the text of a statement. Two requests with equal shapes share one prepared statement. */
 export interface Shape {
   readonly sources: readonly Source[];
+  /** The order of the index rows that are read. */
+  readonly sort: string;
   readonly order: Order;
   readonly afterCursor: boolean;
-  /** Rows must have this value under this sort key. */
-  readonly equal: { readonly field: string; readonly value: string } | undefined;
+  /** Rows must have these values under these sort keys. */
+  readonly equals: readonly { readonly field: string; readonly key: string }[];
+  /** Rows must have at least this value under this sort key. */
+  readonly since: { readonly field: string; readonly key: string } | undefined;
+  /** Rows must have one of these values of each of these references. */
+  readonly referring: readonly Filter[];
   /** A row may stand in several sources, so that duplicates must go. */
   readonly overlapping: boolean;
   /** Makes text from JSON compare bytewise. */
@@ -43,18 +36,20 @@ export const pageStatement = (shape: Shape): Statement => cached('page', shape, 
 export const countStatement = (shape: Shape): Statement => cached('count', shape, buildCount);
 
 /** The values that `shape` itself contributes to `bind`. */
-export function sourceValues(shape: Shape): Record<string, Value> {
-  const values: Record<string, Value> = { sort: shape.equal?.field ?? shape.order.terms[0]?.field ?? 'uid' };
-  if (shape.equal) values.equal = shape.equal.value;
-  shape.sources.forEach((source, i) => {
-    if (source.from === 'range') Object.assign(values, { [`low${i}`]: source.low, [`high${i}`]: source.high });
-    else if (source.from === 'parent') values[`parent${i}`] = source.parent;
-    else {
-      values[`list${i}`] = source.list;
-      if (source.without !== undefined) values[`without${i}`] = source.without;
-      for (const [g, group] of source.within.entries()) {
-        for (const [m, list] of group.entries()) values[`within${i}_${g}_${m}`] = list;
-      }
+export function sourceValues({ sources, sort, equals, since, referring }: Shape): Record<string, Value> {
+  const values: Record<string, Value> = { sort };
+  for (const [i, { key }] of equals.entries()) values[`equal${i}`] = key;
+  if (since) values.since = since.key;
+  for (const [f, filter] of referring.entries()) {
+    for (const [v, value] of filter.values.entries()) values[`referring${f}_${v}`] = value;
+  }
+  sources.forEach((source, i) => {
+    for (const [name, value] of Object.entries(source)) {
+      if (typeof value === 'string' || typeof value === 'number') values[`${name}${i}`] = value;
+    }
+    if (!('within' in source)) return;
+    for (const [g, group] of source.within.entries()) {
+      for (const [m, list] of group.entries()) values[`within${i}_${g}_${m}`] = list;
     }
   });
   return values;
@@ -74,20 +69,31 @@ function cached(purpose: string, shape: Shape, build: (shape: Shape, slot: Slot)
 }
 
 /** Everything of a shape that changes the text, and nothing that only changes parameters. */
-function describe({ sources, order, afterCursor, equal, overlapping, bytewise }: Shape): string {
+function describe({
+  sources,
+  sort,
+  order,
+  afterCursor,
+  equals,
+  since,
+  referring,
+  overlapping,
+  bytewise,
+}: Shape): string {
   const parts = sources.map((s) => {
+    const within = 'within' in s ? s.within.map((group) => group.length).join(',') : '';
+    if (s.from === 'list') return `l${s.without === undefined ? '' : 'x'}${within}`;
+    if (s.from === 'reference') return `f${s.withLow ? 'w' : ''}${s.parent === undefined ? '' : 'c'}${within}`;
     if (s.from === 'range') return s.withLow ? 'R' : 'r';
-    if (s.from === 'parent') return 'p';
-    return `l${s.without === undefined ? '' : 'x'}${s.within.map((group) => group.length).join(',')}`;
+    return 'p';
   });
   const terms = order.terms.map((term) => `${term.field}${term.descending ? '-' : '+'}`).join('');
-  return [parts.join(' '), terms, order.uidDescending, afterCursor, equal !== undefined, overlapping, bytewise].join(
-    '|',
-  );
+  const fields = [...equals.map(({ field }) => field), ...referring.map((f) => `${f.field}${f.values.length}`)].join();
+  return [
+    ...[parts.join(' '), sort, terms, order.uidDescending, afterCursor],
+    ...[fields, since?.field, overlapping, bytewise],
+  ].join('|');
 }
-
-/** Names a parameter and answers its `$n`; the same name is the same parameter. */
-type Slot = (name: string) => string;
 
 const direction = (descending: boolean): string => (descending ? 'DESC' : 'ASC');
 
@@ -121,37 +127,31 @@ function buildCount(shape: Shape, slot: Slot): string {
 }
 
 function selectFrom(shape: Shape, i: number, slot: Slot): string {
-  const { order, equal } = shape;
+  const { order, sort, equals, since } = shape;
   const source = shape.sources[i] as Source;
-  const at = (name: string) => slot(`${name}${i}`);
-  if (source.from !== 'list') {
-    const where = [`kind = ${slot('kind')}`];
-    if (source.from === 'parent') where.push(`parent = ${at('parent')}`);
-    else where.push(`uid ${source.withLow ? '>=' : '>'} ${at('low')}`, `uid < ${at('high')}`);
-    if (shape.afterCursor) where.push(after(['uid'], [order.uidDescending], slot));
-    return `SELECT uid FROM resource WHERE ${where.join(' AND ')}`;
+  const { table, uid, where } = tableOf(source, i, slot, sort);
+  let joins = source.from === 'reference' && source.parent !== undefined;
+  // The index rows of a list carry the key that they are read by; all others are in the resource.
+  const keyOf = (field: string) => {
+    if (source.from === 'list' && field === sort) return 'e.key';
+    joins ||= uid !== 'r.uid';
+    return `(r.keys ->> '${field}')${shape.bytewise}`;
+  };
+  const keys = order.terms.map((term) => keyOf(term.field));
+  for (const [e, { field }] of equals.entries()) where.push(`${keyOf(field)} = ${slot(`equal${e}`)}`);
+  if (since) where.push(`${keyOf(since.field)} >= ${slot('since')}`);
+  for (const [f, { field, values }] of shape.referring.entries()) {
+    const slots = values.map((_, v) => slot(`referring${f}_${v}`)).join(', ');
+    where.push(`EXISTS (SELECT 1 FROM reference x WHERE x.kind = ${slot('kind')} AND x.field = '${field}'
+      AND x.value IN (${slots}) AND x.uid = ${uid} ${ONE_BY_ONE})`);
   }
-  // The first sort key stands in the index row itself, unless the index serves the equality filter instead.
-  const exprs = order.terms.map((term, t) =>
-    t === 0 && !equal ? 'e.key' : `(r.keys ->> '${term.field}')${shape.bytewise}`,
-  );
-  const joins = exprs.some((expr) => expr !== 'e.key');
-  const where = [`e.list = ${at('list')}`, `e.sort = ${slot('sort')}`];
-  if (equal) where.push(`e.key = ${slot('equal')}`);
-  if (source.without !== undefined) where.push(`e.uid <> ${at('without')}`);
   if (shape.afterCursor) {
     const directions = [...order.terms.map((term) => term.descending), order.uidDescending];
-    where.push(after([...exprs, 'e.uid'], directions, slot));
+    where.push(after([...keys, uid], directions, slot));
   }
-  for (const [g, group] of source.within.entries()) {
-    const lists = group.map((_, m) => slot(`within${i}_${g}_${m}`)).join(', ');
-    where.push(
-      `EXISTS (SELECT 1 FROM entry x WHERE x.list IN (${lists}) AND x.sort = 'uid' AND x.key = '' AND x.uid = e.uid)`,
-    );
-  }
-  const columns = [...exprs.map((expr, k) => `${expr} AS k${k}`), 'e.uid AS uid'].join(', ');
-  const join = joins ? ` JOIN resource r ON r.kind = ${slot('kind')} AND r.uid = e.uid` : '';
-  return `SELECT ${columns} FROM entry e${join} WHERE ${where.join(' AND ')}`;
+  const columns = [...keys.map((key, k) => `${key} AS k${k}`), `${uid} AS uid`].join(', ');
+  const join = joins ? ` JOIN resource r ON r.kind = ${slot('kind')} AND r.uid = ${uid}` : '';
+  return `SELECT ${columns} FROM ${table}${join} WHERE ${where.join(' AND ')}`;
 }
 
 /** Rows behind the cursor: one row comparison, which an index serves, or its expansion when directions are mixed. */

@@ -1,0 +1,105 @@
+import type { FieldViolation } from '../../base/errors.ts';
+import { invalid } from '../../base/errors.ts';
+import { isUid } from '../../base/uid.ts';
+import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
+import {
+  type Repo,
+  type SyncConfig,
+  SyncConfigSchema,
+} from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import type { ReadContext, WriteContext } from '../../resource/context.ts';
+import { findNamed } from '../../resource/list/named.ts';
+import { find, findAll } from '../../resource/read.ts';
+import { clearOutputOnly, refuse } from '../../resource/validate.ts';
+import { resolveRepo } from './paths.ts';
+import { repos } from './repos.ts';
+
+const LIST = [Capability.CAP_REPO_LIST];
+
+/** What a repo has from the one that it follows. */
+const FOLLOWED = {
+  catalogTier: 'catalog_tier',
+  bundles: 'bundles',
+  aliases: 'aliases',
+  activeTags: 'active_tags',
+} as const;
+type Followed = keyof typeof FOLLOWED;
+
+/** Finds the repo that a new or changed one follows, and refuses to set what comes from there. */
+export async function settleSource(ctx: WriteContext, uid: string, repo: Repo, before?: Repo): Promise<void> {
+  const { syncConfig } = repo;
+  if (!syncConfig) return;
+  clearOutputOnly(SyncConfigSchema, syncConfig);
+  if (syncConfig.source !== before?.syncConfig?.source) syncConfig.source = await resolveSource(ctx, uid, syncConfig);
+  const followed = await sourceOf(ctx, syncConfig);
+  // Where the source is no repo of this server, what was said first stays.
+  const settled = followed ?? (before?.syncConfig && before);
+  if (!settled) return;
+  refuse(keysOfFollowed.flatMap((field) => problemWith(field, repo, settled)));
+  follow(repo, settled);
+}
+
+/** Shows what the followed repos have now. */
+export async function presentFollowers({ db }: Pick<ReadContext, 'db'>, shown: readonly Repo[]): Promise<void> {
+  const followers = shown.filter(({ syncConfig }) => syncConfig && isUid(syncConfig.source));
+  const sources = await findAll(db, repos, [...new Set(followers.map(({ syncConfig }) => syncConfig?.source ?? ''))]);
+  const byUid = new Map(sources.map(({ uid, message }) => [uid, message as Repo]));
+  for (const repo of followers) {
+    const source = byUid.get(repo.syncConfig?.source ?? '');
+    if (source) follow(repo, source);
+  }
+}
+
+const keysOfFollowed = Object.keys(FOLLOWED) as Followed[];
+
+const follow = (repo: Repo, { catalogTier, bundles, aliases, activeTags }: Repo): Repo =>
+  Object.assign(repo, { catalogTier, bundles, aliases, activeTags });
+
+/** Left out, a field is what it is at the source; so that a repo can be written back as it was read, the same is fine too. */
+function problemWith(field: Followed, repo: Repo, settled: Repo): FieldViolation[] {
+  const [given, set] = [repo[field], settled[field]];
+  const isLeftOut = typeof given === 'number' ? given === 0 : given.length === 0;
+  if (isLeftOut || JSON.stringify(given) === JSON.stringify(set)) return [];
+  return [
+    { field: FOLLOWED[field], description: 'comes from the source in sync_config and can be changed only there' },
+  ];
+}
+
+async function sourceOf({ db }: WriteContext, { source }: SyncConfig): Promise<Repo | undefined> {
+  return isUid(source) ? ((await find(db, repos, source, db.lock.share))?.message as Repo | undefined) : undefined;
+}
+
+/** The uid behind a uid, a name or an image reference, if it is of a repo that the caller may see; else the text itself. */
+async function resolveSource(ctx: WriteContext, uid: string, syncConfig: SyncConfig): Promise<string> {
+  const { source } = syncConfig;
+  const found = isUid(source) ? source : await findByName(ctx, source);
+  if (found === undefined) return source;
+  if (found === uid) throw invalid('sync_config.source', 'must be another repo');
+  const repo = ctx.caller.can(LIST, found) ? await sourceOf(ctx, { ...syncConfig, source: found }) : undefined;
+  if (!repo) throw invalid('sync_config.source', `there is no repo ${source} that you may list`);
+  if (isUid(repo.syncConfig?.source ?? '')) {
+    throw invalid('sync_config.source', `follows ${repo.syncConfig?.source} itself; name that one instead`);
+  }
+  return found;
+}
+
+async function findByName({ db, caller }: WriteContext, text: string): Promise<string | undefined> {
+  const path = pathIn(text);
+  if (path.length > 1) {
+    const { repo } = await resolveRepo(db, path);
+    return repo !== undefined && caller.can(LIST, repo) ? repo : undefined;
+  }
+  const [found, another] = await findNamed(db, repos, caller.reach(LIST), path[0] ?? '');
+  if (another) throw invalid('sync_config.source', `several repos are named ${text}; give the uid instead`);
+  return found;
+}
+
+/** The names in `[host/]name/name[:tag][@digest]`. */
+function pathIn(reference: string): string[] {
+  const [first = '', ...rest] = reference
+    .replace(/@.*$/, '')
+    .replace(/:[^/]*$/, '')
+    .split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  return isHost ? rest : [first, ...rest];
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { Code } from '../../src/base/errors.ts';
+import { ImagesService } from '../../src/contract/gen/chainguard/platform/registry/v2/images_pb.js';
+import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { callerWith, stranger } from '../support/callers.ts';
+import { everywhere } from '../support/everywhere.ts';
+import { digestOf, OCI_INDEX, push, pushImage, withStore } from '../support/images.ts';
+import { rejects } from '../support/rejects.ts';
+
+const { getArchitectures, getSize } = ImagesService.method;
+const { createRepo } = ReposService.method;
+
+everywhere('images', (bench) => {
+  let group: string;
+  let repoUid: string;
+  let amd64: { digest: string; contentSize: number };
+  let arm64: { digest: string; contentSize: number };
+  let index: { digest: string };
+
+  before(async () => {
+    group = await bench.newGroup();
+    repoUid = (await bench.api.call(createRepo, { parent: group, repo: { name: 'images' } })).uid;
+    await withStore(bench.server, async (store) => {
+      const children = [
+        await pushImage(store, repoUid, undefined, { architecture: 'arm64', content: 'for arm64' }),
+        await pushImage(store, repoUid, undefined, { architecture: 'amd64', content: 'for amd64, and larger' }),
+      ] as const;
+      [arm64, amd64] = children;
+      const manifests = children.map(({ mediaType, digest, size }, i) => ({
+        ...{ mediaType, digest, size },
+        // The index says what one runs on; of the other its config does.
+        ...(i === 0 && { platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } }),
+      }));
+      index = await push(store, repoUid, { mediaType: OCI_INDEX, manifests }, 'latest');
+    });
+  });
+
+  test('an index has the architectures of its images', async () => {
+    const { architectures } = await bench.api.call(getArchitectures, { repoUid, digest: index.digest });
+    assert.deepEqual(architectures, ['amd64', 'arm64']);
+    const one = await bench.api.call(getArchitectures, { repoUid, digest: arm64.digest });
+    assert.deepEqual(one.architectures, ['arm64']);
+  });
+
+  test('the size is that of config and layers for one architecture, amd64 unless asked for another', async () => {
+    const sizeOf = async (digest: string, architecture = '') => {
+      const { size, architecture: of } = await bench.api.call(getSize, { repoUid, digest, architecture });
+      return [of, size];
+    };
+    assert.notEqual(amd64.contentSize, arm64.contentSize);
+    assert.deepEqual(await sizeOf(index.digest), ['amd64', BigInt(amd64.contentSize)]);
+    assert.deepEqual(await sizeOf(index.digest, 'arm64'), ['arm64', BigInt(arm64.contentSize)]);
+    assert.deepEqual(await sizeOf(amd64.digest), ['amd64', BigInt(amd64.contentSize)]);
+    await rejects(sizeOf(arm64.digest), Code.NOT_FOUND);
+    await rejects(sizeOf(index.digest, 's390x'), Code.NOT_FOUND);
+  });
+
+  for (const [name, method] of Object.entries({ getArchitectures, getSize })) {
+    test(`${name} needs a digest that there is in this repo`, async () => {
+      const call = (digest: string, repo = repoUid) => bench.api.call(method, { repoUid: repo, digest });
+      await rejects(call(digestOf('none')), Code.NOT_FOUND);
+      for (const digest of ['latest', 'sha256:xyz', `sha256:${'A'.repeat(64)}`]) {
+        await rejects(call(digest), Code.INVALID_ARGUMENT, (error) => assert.deepEqual(error.fields, ['digest']));
+      }
+      const other = (await bench.api.call(createRepo, { parent: group, repo: { name: `empty-${name.toLowerCase()}` } }))
+        .uid;
+      await rejects(call(index.digest, other), Code.NOT_FOUND);
+    });
+
+    test(`${name} is for who may list images`, async () => {
+      const viewer = bench.as(await (await callerWith(bench.server, 'viewer', group)).token());
+      await viewer.call(method, { repoUid, digest: index.digest });
+      const nobody = bench.as(await (await stranger(bench.server, group)).token());
+      await rejects(nobody.call(method, { repoUid, digest: index.digest }), Code.PERMISSION_DENIED);
+    });
+  }
+});

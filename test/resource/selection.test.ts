@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import fc from 'fast-check';
+import { createCaller } from '../../src/access/caller.ts';
+import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
+import { setOf } from '../../src/contract/capabilities.ts';
+import { RepoSchema } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import {
+  ListTagsRequestSchema,
+  type Tag,
+  TagSchema,
+} from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { files, methodTable } from '../../src/contract/methods.ts';
+import { repos } from '../../src/domains/registry/repos.ts';
+import { tags } from '../../src/domains/registry/tags.ts';
+import { defineResource, type Resource } from '../../src/resource/definition.ts';
+import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
+import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { insert } from '../../src/resource/write.ts';
+import type { Store } from '../../src/store/store.ts';
+import { databases, temporaryStore } from '../support/databases.ts';
+
+const method = methodTable(files).find(({ id }) => id.endsWith('TagsService/ListTags'));
+assert.ok(method);
+const LIST = method.capabilities;
+
+/** What the index must agree with: every row in memory. */
+interface Known {
+  readonly uid: string;
+  readonly name: string;
+  readonly digest: string;
+  readonly updated: number;
+}
+
+type Request = MessageInitShape<typeof ListTagsRequestSchema>;
+
+const NAMES = ['latest', '1.2', '1.2-r3', '1.2-20260801', 'sha256-ab', 'edge', '1.3-r0', 'edge-202608011230'];
+const DIGESTS = ['sha256:a', 'sha256:b', 'sha256:c'];
+const START = 1_700_000_000_000;
+const HIDDEN = tags.hidden as NonNullable<typeof tags.hidden>;
+
+/** The same rows under declarations that make the engine go different ways. */
+const variants: readonly { readonly what: string; readonly resource: Resource<typeof TagSchema> }[] = [
+  { what: 'tags, whose digest is a reference', resource: tags },
+  {
+    what: 'a kind with a facet',
+    resource: defineResource({
+      ...tags,
+      kind: 'faceted',
+      references: {},
+      facets: { digest: ({ digest }) => [digest] },
+    }),
+  },
+  {
+    what: 'a kind that nests and is a scope',
+    resource: defineResource({ ...tags, kind: 'nested', parents: ['group', ROOT], isScope: true }),
+  },
+  {
+    what: 'a kind that hides nothing',
+    resource: defineResource({
+      ...tags,
+      kind: 'plain',
+      parents: ['group'],
+      hidden: Object.fromEntries(Object.keys(HIDDEN).map((flag) => [flag, () => false])),
+    }),
+  },
+];
+
+for (const database of databases) {
+  for (const { what, resource } of variants) {
+    describe(`selecting from ${what} on ${database.name}`, () => {
+      let store: Store;
+      const known: Known[] = [];
+      const places: string[] = [];
+      const lister = createLister(resource, ListTagsRequestSchema, pageTokens(Buffer.alloc(32)));
+
+      before(async () => {
+        store = await temporaryStore(database);
+        const org = newUid(ROOT);
+        const team = newUid(org);
+        const holders = [newUid(team), newUid(team), newUid(org)];
+        places.push(org, team, ...holders);
+        await store.write(async (tx) => {
+          for (const [i, uid] of holders.entries()) {
+            await insert(tx, repos, { message: create(RepoSchema, { name: `${i}` }), uid, parent: org }, START);
+          }
+          for (let i = 0; i < 90; i++) {
+            const above = resource.nests ? [...places, ...known.slice(0, 7).map(({ uid }) => uid)] : holders;
+            const parent = above[i % above.length] ?? org;
+            const [name, digest] = [NAMES[(i * 5) % NAMES.length] ?? '', DIGESTS[i % 11] ?? `sha256:${i}`];
+            const [uid, updated] = [newUid(parent), START + (i % 23)];
+            await insert(tx, resource, { message: create(TagSchema, { name, digest }), uid, parent }, updated);
+            known.push({ uid, name, digest, updated });
+          }
+        });
+      });
+      after(() => store.close());
+
+      async function all(scopes: readonly string[], request: Request): Promise<string[]> {
+        const grants = scopes.map((group) => ({ group, capabilities: setOf(LIST) }));
+        const caller = createCaller(newUid(ROOT), undefined, grants);
+        const ctx = { method: method as NonNullable<typeof method>, caller, authorization: undefined, now: 0 };
+        const found: string[] = [];
+        let pageToken = '';
+        do {
+          const message = create(ListTagsRequestSchema, { ...request, pageToken }) as unknown as ListRequest;
+          const { messages, nextPageToken, totalCount } = await lister({ ...ctx, db: store.reader }, message);
+          found.push(...messages.map((one) => (one as Tag).uid));
+          pageToken = nextPageToken;
+          if (pageToken === '') assert.equal(totalCount, found.length, 'totalCount is the number of rows visited');
+        } while (pageToken !== '');
+        return found;
+      }
+
+      const ORDERS = { '': ['uid', 1], 'uid desc': ['uid', -1], name: ['name', 1], 'name desc': ['name', -1] } as const;
+      const TIMES = { update_time: ['updated', 1], 'updated_at desc': ['updated', -1] } as const;
+      const orders = { ...ORDERS, ...TIMES };
+
+      function sorted(rows: readonly Known[], order: keyof typeof orders): string[] {
+        const [field, sign] = orders[order];
+        const compare = (a: string | number, b: string | number) => (a === b ? 0 : a < b ? -sign : sign);
+        return [...rows].sort((a, b) => compare(a[field], b[field]) || compare(a.uid, b.uid)).map(({ uid }) => uid);
+      }
+
+      const isHidden = ({ name }: Known, shown: ReadonlySet<string>): boolean => {
+        const flag = Object.keys(HIDDEN).find((each) => HIDDEN[each]?.(create(TagSchema, { name })));
+        return resource.kind !== 'plain' && flag !== undefined && !shown.has(flag);
+      };
+
+      test('agrees with a model for any selection, order, caller and page size', async () => {
+        const anyUid = fc.nat(89).map((i) => known[i]?.uid ?? '');
+        const place = fc.oneof(fc.constantFrom(...places), anyUid);
+        const uidp = fc.oneof(
+          fc.constant({}),
+          place.map((descendantsOf) => ({ descendantsOf })),
+          place.map((childrenOf) => ({ childrenOf })),
+          fc.array(anyUid, { minLength: 1, maxLength: 40 }).map((ids) => ({ ids })),
+        );
+        const request = fc.record({
+          uidp,
+          order: fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[])),
+          name: fc.constantFrom('', '', ...NAMES),
+          digest: fc.constantFrom('', '', ...DIGESTS, 'sha256:17'),
+          since: fc.option(fc.integer({ min: -1, max: 24 }), { nil: undefined }),
+          includeReferrers: fc.boolean(),
+          includeDates: fc.boolean(),
+          includeEpochs: fc.boolean(),
+          scopes: fc.array(fc.constantFrom(...places), { minLength: 1, maxLength: 3 }),
+          pageSize: fc.integer({ min: 1, max: 9 }),
+        });
+        await fc.assert(
+          fc.asyncProperty(request, async ({ uidp, order, name, digest, since, scopes, pageSize, ...flags }) => {
+            const asked: { descendantsOf?: string; childrenOf?: string; ids?: string[] } = uidp;
+            const shown = new Set([
+              ...(flags.includeReferrers ? ['include_referrers'] : []),
+              ...(flags.includeDates ? ['include_dates'] : []),
+              ...(flags.includeEpochs ? ['include_epochs'] : []),
+            ]);
+            const matches = (row: Known): boolean =>
+              scopes.some((scope) => isWithin(row.uid, scope)) &&
+              (asked.descendantsOf === undefined || isWithin(parentOf(row.uid), asked.descendantsOf)) &&
+              (asked.childrenOf === undefined || parentOf(row.uid) === asked.childrenOf) &&
+              (asked.ids === undefined || asked.ids.includes(row.uid)) &&
+              (name === '' || row.name === name) &&
+              (digest === '' || row.digest === digest) &&
+              (since === undefined || row.updated >= START + since) &&
+              !isHidden(row, shown);
+            const updatedSince = since === undefined ? {} : { updatedSince: timestampFromMs(START + since) };
+            const asking = { uidp, orderBy: order, name, digest, pageSize, ...flags, ...updatedSince };
+            assert.deepEqual(await all(scopes, asking), sorted(known.filter(matches), order));
+          }),
+          { seed: 23, numRuns: 250 },
+        );
+      });
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { linkBlob } from '../../src/domains/registry/blob-links.ts';
+import { readPushed } from '../../src/domains/registry/manifest.ts';
+import { putManifest } from '../../src/domains/registry/manifests.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TestServer } from './server.ts';
+
+export const OCI_IMAGE = 'application/vnd.oci.image.manifest.v1+json';
+export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
+export const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
+export const OCI_LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
+
+/** What stands for bytes in a manifest. */
+export interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+export const digestOf = (bytes: Uint8Array | string): string =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+
+export const descriptorOf = (mediaType: string, bytes: Uint8Array | string): Descriptor => ({
+  mediaType,
+  digest: digestOf(bytes),
+  size: Buffer.byteLength(bytes),
+});
+
+export interface PushOptions {
+  readonly now?: number;
+  readonly actor?: string;
+  /** What the config blob holds. */
+  readonly config?: string;
+}
+
+/** Pushes a manifest straight into the database, and answers its descriptor. Blobs need no bytes: only links count there. */
+export async function push(
+  store: Store,
+  repo: string,
+  manifest: { readonly mediaType: string; readonly [field: string]: unknown },
+  tag?: string,
+  { now = 1000, actor = 'test', config }: PushOptions = {},
+): Promise<Descriptor> {
+  const text = JSON.stringify({ schemaVersion: 2, ...manifest });
+  const { mediaType, digest, size } = descriptorOf(manifest.mediaType, text);
+  const pushed = await readPushed({ digest, mediaType, bytes: Buffer.from(text) }, async () =>
+    config === undefined ? undefined : Buffer.from(config),
+  );
+  await store.write((db) => putManifest({ db, now, actor }, repo, pushed, tag));
+  return { mediaType, digest, size };
+}
+
+export interface ImageOptions extends PushOptions {
+  readonly architecture?: string;
+  /** One image differs from another by it. */
+  readonly content?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly subject?: Descriptor;
+}
+
+/** Pushes an image of one layer with its blobs. */
+export async function pushImage(
+  store: Store,
+  repo: string,
+  tag?: string,
+  { architecture = 'amd64', content = 'layer', annotations, subject, now = 1000, ...options }: ImageOptions = {},
+): Promise<Descriptor & { readonly contentSize: number }> {
+  const configText = JSON.stringify({ os: 'linux', architecture, made: content });
+  const config = descriptorOf(OCI_CONFIG, configText);
+  const layer = descriptorOf(OCI_LAYER, content);
+  await store.write(async (tx) => {
+    for (const { digest, size } of [config, layer]) await linkBlob(tx, repo, digest, size, now);
+  });
+  const manifest = {
+    mediaType: OCI_IMAGE,
+    config,
+    layers: [layer],
+    ...(annotations && { annotations }),
+    ...(subject && { subject }),
+  };
+  const pushed = await push(store, repo, manifest, tag, { ...options, now, config: configText });
+  return { ...pushed, contentSize: config.size + layer.size };
+}
+
+/** Works on the database of a running server, past the server. */
+export async function withStore<T>(server: TestServer, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(server.home);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
