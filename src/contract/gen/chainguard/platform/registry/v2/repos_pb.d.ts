@@ -24,7 +24,7 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   uid: string;
 
   /**
-   * `a-z 0-9 . _ -` and space; unique in its group.
+   * One part of an OCI name: `a-z 0-9`, with `.`, `_`, `__` or dashes in between; unique in its group.
    *
    * @generated from field: string name = 2;
    */
