@@ -133,3 +133,23 @@ function milliseconds(text: string): number {
   const [, amount, unit = ''] = /^([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
   return Math.round(Number(amount) * (unitMs[unit] ?? Number.NaN));
 }
+
+const unitBytes: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+
+/** Reads `512MiB` or `1.5GiB` as bytes between `min` and `max`, which are written the same way. */
+export function size(min: string, max: string): (text: string) => number {
+  const lowest = bytes(min);
+  const highest = bytes(max);
+  return (text) => {
+    const value = bytes(text);
+    if (value >= lowest && value <= highest) return value;
+    throw new ConfigError(
+      `write a size from ${min} to ${max}, such as 500MiB or 10GiB (units: ${Object.keys(unitBytes).join(', ')})`,
+    );
+  };
+}
+
+function bytes(text: string): number {
+  const [, amount, unit = ''] = /^([0-9]{1,9}(?:\.[0-9]{1,3})?)(KiB|MiB|GiB|TiB)$/.exec(text) ?? [];
+  return Math.round(Number(amount) * (unitBytes[unit] ?? Number.NaN));
+}

@@ -13,6 +13,7 @@ import {
   logLevel,
   organization,
   origin,
+  size,
   yesOrNo,
 } from './config-values.ts';
 
@@ -49,6 +50,9 @@ export const settings = {
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: duration('1ms', '1h'), meaning: 'the longest time a request may take' },
   allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether identities may trust issuers at private addresses, and over http on this machine' },
+  /** In bytes. */
+  maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: size('1MiB', '1024TiB'), meaning: 'the largest blob, such as a layer of an image, that can be pushed' },
+  pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: yesOrNo, meaning: 'whether pulls from the registry are events, as pushes are' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;

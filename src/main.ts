@@ -7,6 +7,7 @@ import { createLogger, type Log } from './base/log.ts';
 import { createMetrics } from './base/metrics.ts';
 import { seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
+import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import type { Config } from './config.ts';
 import { files, methodTable } from './contract/methods.ts';
 import { createOperations } from './domains/domains.ts';
@@ -20,6 +21,7 @@ import { openMasterKey } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing.ts';
 import { authenticateUpstream, verifyStranger } from './identity/upstream.ts';
 import { createVerifier } from './identity/verify.ts';
+import { createRegistry, registryDirectory } from './oci/registry.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { pageTokens } from './resource/list/page-token.ts';
 import { observeStore } from './store/observed.ts';
@@ -30,6 +32,7 @@ import { createGrpc } from './transport/grpc.ts';
 import { createListener } from './transport/listener.ts';
 import { createDocs } from './transport/openapi/handler.ts';
 import { createOps } from './transport/ops.ts';
+import { requestIdOf } from './transport/request-id.ts';
 import { createRest } from './transport/rest/handler.ts';
 import { createWellKnown } from './transport/well-known.ts';
 
@@ -100,19 +103,36 @@ async function serve(
     seen: createLastSeen({ store, clock, log }),
   });
   const methods = methodTable(files);
+  const operations = {
+    ...createOperations(pageTokens(await pageTokenKey(store)), {
+      seal: (secret, context) => seal(masterKey, secret, context),
+      publicUrl,
+    }),
+    ...issuer.operations,
+  };
   const call = createPipeline({
-    operations: {
-      ...createOperations(pageTokens(await pageTokenKey(store)), {
-        seal: (secret, context) => seal(masterKey, secret, context),
-        publicUrl,
-      }),
-      ...issuer.operations,
-    },
+    operations,
     store,
     authenticate,
     nobody,
     clock,
     timeoutMs: config.requestTimeout,
+    log,
+    metrics,
+  });
+
+  const registry = await createRegistry({
+    store,
+    blobs: await openFilesystemBlobs(registryDirectory(config.data), { clock }),
+    authenticate,
+    tokens: issuer.tokens,
+    methods,
+    operations,
+    publicUrl,
+    requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
+    maxBlobBytes: config.maxBlob,
+    pullEvents: config.pullEvents,
+    clock,
     log,
     metrics,
   });
@@ -125,10 +145,11 @@ async function serve(
     createOps({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
     createDocs({ methods, version, serviceUrl: publicUrl }),
     createWellKnown({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
+    registry.handle,
     createRest({ ...wire, cors: config.corsOrigins }),
   ];
   const listener = createListener({
-    http: (req, res) => void handlers.some((handle) => handle(req, res)),
+    http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
     grpc: createGrpc({ ...wire, files }),
     serviceDomain,
     newRequestId: randomUUID,
@@ -146,6 +167,7 @@ async function serve(
     async stop() {
       stopping = true;
       await listener.stop();
+      await registry.close();
       await store.close();
       log.info({}, 'stopped');
     },

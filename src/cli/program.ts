@@ -10,6 +10,7 @@ import { addKeys } from './keys.ts';
 import { terminalOf } from './output/terminal.ts';
 import { visible } from './output/text.ts';
 import { addPing } from './ping.ts';
+import { addRegistry } from './registry/registry.ts';
 import { addServe } from './serve.ts';
 
 /** The command tree, as far as a command line needs it: one line per area. */
@@ -22,6 +23,7 @@ export async function createProgram(args: readonly string[], output: OutputConfi
   addServe(program);
   addAuth(program);
   await addAreas(program, args);
+  addRegistry(program);
   addConfig(program);
   addKeys(program);
   addPing(program);

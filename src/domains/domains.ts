@@ -29,6 +29,7 @@ import { repoOperations } from './registry/repo-operations.ts';
 import { repos } from './registry/repos.ts';
 import { tagOperations } from './registry/tag-operations.ts';
 import { tags } from './registry/tags.ts';
+import { advisories, advisoryOperations } from './vulnerabilities/advisories.ts';
 import { explainOperations } from './wharfinger/explain.ts';
 
 /** Every kind of resource there is. */
@@ -45,6 +46,7 @@ export const resources: readonly Resource[] = [
   accessRequests,
   repos,
   tags,
+  advisories,
 ];
 
 /** Every method that this server can do. The contract's other methods answer UNIMPLEMENTED. */
@@ -69,6 +71,7 @@ export function createOperations(tokens: PageTokens, options: IdentityProviderOp
     ...repoOperations(engine),
     ...tagOperations(engine),
     ...imageOperations,
+    ...advisoryOperations(engine),
     ...explainOperations,
   };
 }

@@ -15,7 +15,7 @@ import type { Operation, Operations, ReadContext } from '../resource/context.ts'
 import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
 import { isMeantFor } from './audience.ts';
-import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
+import { LOGIN_LIFETIME_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';
 import type { Login, RefreshTokens } from './refresh-tokens.ts';
 import { type Provider, proofOf, requireStanding } from './standing.ts';
 import { bearerToken, type Email, type MintedToken, type OwnToken, type Tokens } from './tokens.ts';
@@ -152,6 +152,10 @@ async function rescope(
   // Whoever was handed a token that is meant for them must not turn it into one for us.
   if (!isMeantFor(publicUrl, own.audiences))
     throw unauthenticated('invalid "aud" in the token: it is for somebody else');
+  // Five minutes at the registry must not become an hour, and a refresh token, here.
+  if (own.expires - own.issuedAt < TOKEN_LIFETIME_MS) {
+    throw unauthenticated('a token for one short task cannot be exchanged; use the one that bought it');
+  }
   if (request.identityProvider !== '') throw noMatch('iss');
   if (request.identity !== '' && request.identity !== own.identity) throw noMatch('sub');
   if (own.authenticated + LOGIN_LIFETIME_MS <= now) {

@@ -42,7 +42,8 @@ export interface MintedToken {
 }
 
 export interface Tokens {
-  mint(content: TokenContent): Promise<MintedToken>;
+  /** For an hour, unless the token is for one short task. */
+  mint(content: TokenContent, lifetimeMs?: number): Promise<MintedToken>;
   /** What a token of ours says; nothing for one that is not ours. Throws UNAUTHENTICATED for one that is ours and not good. */
   verify(token: string): Promise<OwnToken | undefined>;
 }
@@ -84,10 +85,10 @@ export function createTokens({ signingKeys, clock, issuer }: TokensOptions): Tok
   }
 
   return {
-    async mint(content) {
+    async mint(content, lifetimeMs = TOKEN_LIFETIME_MS) {
       const now = clock();
       const seconds = Math.floor(now / 1000);
-      const expires = Math.ceil((now + TOKEN_LIFETIME_MS) / 1000);
+      const expires = Math.ceil((now + lifetimeMs) / 1000);
       const { kid, privateKey } = await signingKeys.current();
       const token = await new SignJWT(write(content))
         .setProtectedHeader({ alg: ALGORITHM, kid, typ: 'JWT' })

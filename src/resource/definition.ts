@@ -60,15 +60,19 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   unique?(message: M, parent: string): readonly UniqueKey[];
   /**
    * Values to find resources by, whoever asks: `references: { identity: (b) => [b.identityUid] }`. They also serve
-   * equality filters of the same name where few resources share a value: cheaper to keep than a facet, dearer to page.
+   * filters of the same name where few resources share a value: cheaper to keep than a facet, dearer to page.
    */
   readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
   /** Orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
   readonly orders?: Readonly<Record<string, (message: M) => string>>;
   /** The order of a list that asks for none. */
   readonly defaultOrder?: string;
-  /** Equality filters by request field; each value keeps its own sorted list and count. */
+  /** Filters by request field; below each ancestor, each value keeps a sorted list and a count of its own. */
   readonly facets?: Readonly<Record<string, (message: M) => readonly string[]>>;
+  /** The orders that these lists are kept in, where not all of them are worth their writes; at least one. */
+  readonly facetOrders?: readonly string[];
+  /** Filters by request field that do not just ask for any value of the facet or reference of the same name. */
+  readonly filters?: Readonly<Record<string, FilterSpec>>;
   /** What lists leave out unless the request sets a flag, by request field. The first that fits counts. */
   readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
   /** Filters for what is not earlier than a time, by request field: `{ updated_since: 'update_time' }`. */
@@ -87,6 +91,12 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   /** Where the event of a change belongs, when not to uid and parent, and extensions of it besides `group`. */
   event?(change: 'create' | 'update' | 'delete', message: M): EventPlace;
 }
+
+/** Which facet or reference a filter asks, and how; or what all a text asks for, such as the words of a search. */
+export type FilterSpec =
+  | { readonly anyOf: string; as?(value: string): string }
+  | { readonly noneOf: string }
+  | { allOf(text: string): readonly { readonly field: string; readonly values: readonly string[] }[] };
 
 export interface EventPlace {
   readonly subject?: string;
@@ -107,18 +117,50 @@ export interface Resource<S extends DescMessage = DescMessage> extends ResourceS
   readonly nests: boolean;
   /** Sort keys kept for each resource; `uid` needs none. */
   readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
+  /** What rows are found by: references, facets and PART. */
+  readonly values: Readonly<Record<string, (message: Message) => ReadonlySet<string>>>;
+  /** The orders of the lists of facets, and of parts. The first also serves to look for a row in them. */
+  readonly listOrders: { readonly facet: readonly string[]; readonly part: readonly string[] };
 }
+
+/** Stands for the part of a list among `values`. */
+export const PART = '#';
+
+/** The part of a list that is always shown. Others bear the name of the flag that shows them. */
+export const SHOWN = '';
 
 /** Times sort as text, padded to a fixed width. */
 export const timeKey = (ms: number): string => String(ms).padStart(15, '0');
 
 export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
+  const nests = spec.parents.some((kind) => kind === 'group' || kind === '/');
+  const sortKeys = sortKeysOf(spec);
+  const orders = ['uid', ...Object.keys(sortKeys)];
+  const listOrders = { facet: spec.facetOrders ?? orders, part: orders };
+  return { ...spec, nests, sortKeys, values: valuesOf(spec), listOrders };
+}
+
+function sortKeysOf<S extends DescMessage>({ orders = {} }: ResourceSpec<S>): Resource['sortKeys'] {
   const sortKeys: Record<string, (stored: Stored) => string> = {
     create_time: (stored) => timeKey(stored.created),
     update_time: (stored) => timeKey(stored.updated),
   };
-  for (const [order, keyOf] of Object.entries(spec.orders ?? {})) {
+  for (const [order, keyOf] of Object.entries(orders)) {
     sortKeys[order] = (stored) => keyOf(stored.message as MessageShape<S>);
   }
-  return { ...spec, nests: spec.parents.some((kind) => kind === 'group' || kind === '/'), sortKeys };
+  return sortKeys;
+}
+
+function valuesOf<S extends DescMessage>({ references, facets, hidden }: ResourceSpec<S>): Resource['values'] {
+  const values: Record<string, (message: Message) => ReadonlySet<string>> = {};
+  for (const [field, read] of Object.entries({ ...references, ...facets })) {
+    // Nobody can ask for what is not there.
+    values[field] = (message) => new Set(read(message as MessageShape<S>).filter((value) => value !== ''));
+  }
+  if (hidden) {
+    const flags = Object.entries(hidden);
+    values[PART] = (message) =>
+      new Set([flags.find(([, isHidden]) => isHidden(message as MessageShape<S>))?.[0] ?? SHOWN]);
+  }
+  return values;
 }

@@ -1,5 +1,5 @@
-import { ancestorsOf } from '../base/uid.ts';
-import type { Resource, Stored } from './definition.ts';
+import { ancestorsOf, ROOT } from '../base/uid.ts';
+import { PART, type Resource, type Stored } from './definition.ts';
 
 /** One list of the listing index that a resource is a member of, with its key in each order of that list. */
 export interface Membership {
@@ -13,37 +13,44 @@ export const scopeKey = (of: 'descendants' | 'children', uid: string): string =>
 
 export const facetKey = (field: string, value: string): string => `${field}=${value}`;
 
-/** The part of a list that is always shown. */
-export const SHOWN = '';
-
-/** The part of every list that a resource stands in: the flag that shows it, or SHOWN. */
-export function partOf(resource: Resource, stored: Stored): string {
-  const found = Object.entries(resource.hidden ?? {}).find(([, isHidden]) => isHidden(stored.message as never));
-  return found?.[0] ?? SHOWN;
-}
-
-export const partKey = (part: string): string => `#${part}`;
+/** Facets are kept for what lies below a uid; children are picked from that. Only the root keeps no such list. */
+export const facetScope = (uid: string): string => scopeKey(uid === ROOT ? 'children' : 'descendants', uid);
 
 /**
- * Every list that a stored resource belongs to: below each of its ancestors, and under its parent, unfiltered and
- * once per facet value. Sorted, so that transactions lock list rows in one order.
+ * Every list that a stored resource belongs to: unfiltered, below each of its ancestors and under its parent, and once
+ * per facet value.
  */
 export function membershipsOf(resource: Resource, stored: Stored): Membership[] {
-  const scopes = ancestorsOf(stored.uid).map((uid) => scopeKey('descendants', uid));
-  if (resource.isScope) scopes.push(scopeKey('descendants', stored.uid));
+  const { sortKeys, listOrders, values } = resource;
+  const below = ancestorsOf(stored.uid);
+  if (resource.isScope) below.push(stored.uid);
+  const scopes = below.map((uid) => scopeKey('descendants', uid));
   if (resource.nests) scopes.push(scopeKey('children', stored.parent));
 
-  const keys = Object.fromEntries(Object.entries(resource.sortKeys).map(([field, keyOf]) => [field, keyOf(stored)]));
-  const facets = Object.entries(resource.facets ?? {}).flatMap(([field, valuesOf]) =>
-    [...new Set(valuesOf(stored.message as never))].map((value) => facetKey(field, value)),
-  );
-  // Lists that come in parts are read part by part, so that of the whole only the count is kept.
-  const parts = resource.hidden ? [partKey(partOf(resource, stored))] : [];
-  return scopes
-    .flatMap((scope) => [
-      // In uid order, unfiltered lists are read from the primary key instead.
-      { scope, facet: '', keys: resource.hidden ? {} : keys },
-      ...[...parts, ...facets].map((facet) => ({ scope, facet, keys: { ...keys, uid: '' } })),
-    ])
-    .sort((a, b) => (a.scope + a.facet < b.scope + b.facet ? -1 : 1));
+  const keys = Object.fromEntries(Object.entries(sortKeys).map(([order, keyOf]) => [order, keyOf(stored)]));
+  const keysIn = (orders: readonly string[]) => Object.fromEntries(orders.map((order) => [order, keys[order] ?? '']));
+  const facetsOf = (field: string) => [...(values[field]?.(stored.message) ?? [])].map((v) => facetKey(field, v));
+
+  // In uid order, whole lists are read from the primary key. Those that come in parts are read part by part, so that of
+  // the whole only the count is kept.
+  const parts = facetsOf(PART).map((facet) => ({ facet, keys: keysIn(listOrders.part) }));
+  const whole = [{ facet: '', keys: parts.length > 0 ? {} : keys }, ...parts];
+  const facetKeys = keysIn(listOrders.facet);
+  const facets = Object.keys(resource.facets ?? {}).flatMap(facetsOf);
+  const facetScopes = (stored.parent === ROOT ? [ROOT, ...below] : below).map(facetScope);
+  return [
+    ...scopes.flatMap((scope) => whole.map((list) => ({ scope, ...list }))),
+    ...facetScopes.flatMap((scope) => facets.map((facet) => ({ scope, facet, keys: facetKeys }))),
+  ];
 }
+
+interface Listed {
+  readonly scope: string;
+  readonly facet: string;
+}
+
+/** The order in which every transaction locks lists. */
+export const inLockOrder = (a: Listed, b: Listed): number =>
+  a.scope === b.scope ? compare(a.facet, b.facet) : compare(a.scope, b.scope);
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

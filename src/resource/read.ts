@@ -47,6 +47,20 @@ export async function findByKey(db: Reader, resource: Resource, key: string): Pr
   return (await db.get<{ uid: string }>(FIND_BY_KEY, resource.kind, key))?.uid;
 }
 
+/** The same for many keys, as far as they are in use. */
+export async function findByKeys(
+  db: Reader,
+  resource: Resource,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const some of inBatches(keys)) {
+    const rows = await db.all<{ key: string; uid: string }>(FIND_BY_KEY_BATCH, resource.kind, ...some);
+    for (const { key, uid } of rows) found.set(key, uid);
+  }
+  return found;
+}
+
 /** The uids whose declared reference `field` has `value`. */
 export async function findReferring(db: Reader, resource: Resource, field: string, value: string): Promise<string[]> {
   return (await db.all<{ uid: string }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
@@ -100,6 +114,7 @@ export async function findAll(
 }
 
 const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)}) ORDER BY uid`;
+const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND key IN (${eachSlot(2)})`;
 const FIND_REFERRING_BATCH = `SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value IN (${eachSlot(3)})`;
 
 function toStored(resource: Resource, row: ResourceRow): Stored {

@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { ancestorsOf, rangeBelow } from '../base/uid.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import type { Resource } from './definition.ts';
-import { scopeKey } from './membership.ts';
+import { inLockOrder, scopeKey } from './membership.ts';
 import { changeAccess, freeKey } from './write.ts';
 
 const BATCH = 500;
@@ -28,20 +28,19 @@ interface List extends Row {
 export async function removeChildren(tx: Transaction, resource: Resource, parent: string): Promise<void> {
   if (resource.grantsAccess) await changeAccess(tx);
   await dropKeysAndReferences(tx, resource, parent);
-  const own = scopeKey(resource.nests ? 'children' : 'descendants', parent);
-  const lists = await tx.all<List>(LISTS, own, resource.kind);
-  const scopes = [...ancestorsOf(parent), parent].map((uid) => scopeKey('descendants', uid));
-  const left = scopes
-    .filter((scope) => scope !== own)
-    .flatMap((scope) => lists.map((list) => ({ scope, list })))
-    // In the order in which every write locks lists (membership.ts).
-    .sort((a, b) => (a.scope + a.list.facet < b.scope + b.list.facet ? -1 : 1));
-  for (const { scope, list } of left) {
-    const row = await tx.get<{ id: number }>(LEAVE, scope, resource.kind, list.facet, list.n);
+  // Nothing else of the kind is below: what could hold it would keep the parent from being deleted.
+  const lists = await tx.all<List>(LISTS, scopeKey('descendants', parent), resource.kind);
+  const left = ancestorsOf(parent)
+    .map((uid) => scopeKey('descendants', uid))
+    .flatMap((scope) => lists.map((list) => ({ scope, facet: list.facet, list })))
+    .sort(inLockOrder);
+  for (const { scope, facet, list } of left) {
+    const row = await tx.get<{ id: number }>(LEAVE, scope, resource.kind, facet, list.n);
     // A member has the same keys in every list that it stands in.
     if (row) await tx.run(DROP_SAME, row.id, list.id);
   }
-  for (const { id } of lists) await tx.run(DROP_ALL, id);
+  const children = await tx.all<List>(LISTS, scopeKey('children', parent), resource.kind);
+  for (const { id } of [...lists, ...children]) await tx.run(DROP_ALL, id);
   await tx.run(DELETE, resource.kind, parent);
 }
 

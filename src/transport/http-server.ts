@@ -2,14 +2,18 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, Code, invalid } from '../base/errors.ts';
+import { type Arrival, watchArrival } from './arrival.ts';
 import type { Limits } from './limits.ts';
 import { statusJson } from './status.ts';
+
+const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
+const tooSlow = Object.assign(new Error('the request took too long to arrive'), { code: TOO_SLOW });
 
 /** How long a refused client may take to read its answer: closing while it still writes would reset the connection. */
 const LINGER_MS = 1_000;
 
 export interface HttpServerOptions {
-  readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly handle: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
   readonly limits: Limits;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
@@ -31,7 +35,8 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
+      // Node knows one limit for all; ours can be lifted for a body of many gigabytes.
+      requestTimeout: 0,
       keepAliveTimeout: limits.idleMs,
       connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
       // Node would answer a missing Host without a body.
@@ -50,7 +55,11 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
         });
         res.end(body);
       } else {
-        handle(req, res);
+        handle(
+          req,
+          res,
+          watchArrival(req, limits.requestMs, () => refuse(tooSlow, req.socket)),
+        );
       }
     },
   );
@@ -110,7 +119,7 @@ function refusal(code: string | undefined, limits: Limits): { status: number; re
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return { status: 431, reason: invalid('headers', `must not exceed ${limits.headerBytes} bytes in all`) };
-    case 'ERR_HTTP_REQUEST_TIMEOUT': {
+    case TOO_SLOW: {
       const message = 'Deadline exceeded: the request took too long to arrive';
       return { status: 408, reason: new ApiError(Code.DEADLINE_EXCEEDED, message) };
     }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Log } from '../base/log.ts';
+import type { Arrival } from './arrival.ts';
 import { createHttpServer } from './http-server.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { type Protocol, sniff } from './sniff.ts';
@@ -12,7 +13,7 @@ const STOP_GRACE_MS = 10_000;
 const BACKLOG = 4096;
 
 export interface ListenerOptions {
-  readonly http: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly http: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
   readonly grpc: {
     accept(socket: Socket): void;
     /** Refuses new calls and resolves when the running ones are answered or their connections are gone. */

@@ -15,8 +15,8 @@ interface ResourceRow extends Row {
 }
 
 /** Recomputes the listing index, keys and references from the resources alone, and compares with what the tables hold. */
-export async function assertConsistent(db: Reader): Promise<void> {
-  const kinds = new Map<string, Resource>(resources.map((resource) => [resource.kind, resource]));
+export async function assertConsistent(db: Reader, all: readonly Resource[] = resources): Promise<void> {
+  const kinds = new Map<string, Resource>(all.map((resource) => [resource.kind, resource]));
   const entries: string[] = [];
   const counts = new Map<string, number>();
   const keys: string[] = [];
@@ -33,10 +33,9 @@ export async function assertConsistent(db: Reader): Promise<void> {
     }
     for (const { key } of resource.unique?.(message as never, row.parent) ?? [])
       keys.push(`${row.kind}|${key}|${row.uid}`);
-    for (const [field, valuesOf] of Object.entries(resource.references ?? {})) {
-      for (const value of new Set(valuesOf(message as never))) {
-        references.push(`${row.kind}|${field}|${value}|${row.uid}`);
-      }
+    for (const field of Object.keys(resource.references ?? {})) {
+      const values = resource.values[field]?.(message) ?? [];
+      for (const value of values) references.push(`${row.kind}|${field}|${value}|${row.uid}`);
     }
   }
   const texts = async (sql: string): Promise<string[]> =>

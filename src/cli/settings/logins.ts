@@ -23,6 +23,9 @@ async function readLogins(): Promise<Logins> {
   return logins;
 }
 
+/** The servers that there are logins at. */
+export const listLogins = async (): Promise<readonly string[]> => Object.keys(await readLogins());
+
 export const findLogin = async (server: string): Promise<Login | undefined> => (await readLogins())[server];
 
 export const saveLogin = (server: string, login: Login): Promise<void> =>

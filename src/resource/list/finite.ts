@@ -1,6 +1,5 @@
 import type { Reader } from '../../store/store.ts';
-import type { Resource, Stored } from '../definition.ts';
-import { partOf } from '../membership.ts';
+import { PART, type Resource, type Stored } from '../definition.ts';
 import { findAll } from '../read.ts';
 import type { Order } from './order.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
@@ -38,12 +37,13 @@ export async function finitePlan(
 }
 
 function isSelected(resource: Resource, row: Stored, { filters, parts, since }: Selection): boolean {
-  if (parts && !parts.includes(partOf(resource, row))) return false;
-  if (since && (resource.sortKeys[since.field]?.(row) ?? '') < since.key) return false;
-  return filters.every(({ field, values }) => {
+  const ownOf = (field: string): readonly string[] => {
     const key = resource.sortKeys[field];
-    const valuesOf = resource.facets?.[field] ?? resource.references?.[field];
-    const own = key ? [key(row)] : (valuesOf?.(row.message as never) ?? []);
-    return own.some((value) => values.includes(value));
-  });
+    return key ? [key(row)] : [...(resource.values[field]?.(row.message) ?? [])];
+  };
+  if (parts && !ownOf(PART).some((part) => parts.includes(part))) return false;
+  if (since && ownOf(since.field).some((key) => key < since.key)) return false;
+  return filters.every(
+    ({ field, values, lacks = false }) => ownOf(field).some((own) => values.includes(own)) !== lacks,
+  );
 }

@@ -1,16 +1,17 @@
-import { ROOT, rangeBelow } from '../../base/uid.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
+import { takeCensus } from './census.ts';
 import type { Collection } from './extent.ts';
 import { findLists } from './lists.ts';
 import type { Order } from './order.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
-import { readingOf } from './reading.ts';
+import { facetsOf, readingOf } from './reading.ts';
 import type { Source } from './source.ts';
 import { countStatement, pageStatement, type Shape, sourceValues } from './sql.ts';
+import { sourcesOf, type Way } from './way.ts';
 
 /** SQLite takes at most 500 terms in a compound SELECT; callers with more scopes are served in several rounds. */
-const SOURCES_PER_STATEMENT = 100;
+const SOURCES_PER_ROUND = 100;
 
 const UNORDERED: Order = { terms: [], uidDescending: false };
 
@@ -22,54 +23,55 @@ export async function indexedPlan(
   selection: Selection,
   order: Order,
 ): Promise<Plan> {
-  const { since } = selection;
-  const { equals, references, driving, overlapping, residual, isWhole } = readingOf(resource, selection);
-  const [reference, ...referring] = references;
-  const lists = await findLists(db, resource, collections, ['', ...driving, ...residual.flat()]);
+  const reading = readingOf(resource, selection);
+  const { equals, since, facets, references, parts, whole } = reading;
+  const lists = await findLists(db, resource, collections, [...whole, ...facets.flatMap(facetsOf)]);
+  const { members, narrowest, total: known } = takeCensus(reading, collections, lists);
+  const [key] = equals;
+  const reference = references.find(({ lacks }) => !lacks);
+  const [probing = 'uid'] = resource.listOrders.facet;
+  const inUidOrder: Way = parts ? { by: 'whole', sort: 'uid' } : { by: 'primary key' };
 
-  function sourcesOf(collection: Collection, byPrimaryKey: boolean): Source[] {
-    if (!lists.of(collection, '')?.n) return [];
-    const within = residual.map((group) => group.flatMap((facet) => lists.of(collection, facet)?.id ?? []));
-    if (within.some((group) => group.length === 0)) return [];
-    if (reference) return reference.values.map((value) => byReference(collection, reference.field, value, within));
-    if (byPrimaryKey) return [inUidOrder(collection)];
-    const without = collection.withoutSelf ? collection.uid : undefined;
-    return driving.flatMap((facet): Source[] => {
-      const list = lists.of(collection, facet);
-      return list?.n ? [{ from: 'list', list: list.id, without, within }] : [];
-    });
+  /** How to count what is selected: order does not matter, only how many rows must be looked at. */
+  function wayToCount(): Way {
+    if (key) return { by: 'whole', sort: key.field };
+    if (reference) return { by: 'reference', filter: reference };
+    if (narrowest) return { by: 'facet', sort: probing, filter: narrowest.filter };
+    return since ? { by: 'whole', sort: since.field } : inUidOrder;
   }
 
-  /** Rows of the driving lists. A scope stands first in its own list of descendants, of which it is no member. */
-  const members = collections.reduce((sum, collection) => {
-    const counted = isWhole ? [''] : driving;
-    const n = counted.reduce((n, facet) => n + (lists.of(collection, facet)?.n ?? 0), 0);
-    return sum + (n > 0 && isWhole && collection.withoutSelf ? n - 1 : n);
-  }, 0);
-  const isCounted =
-    equals.length === 0 &&
-    !since &&
-    !reference &&
-    !overlapping &&
-    residual.length === 0 &&
-    (isWhole || !collections.some(({ withoutSelf }) => withoutSelf));
-
-  function shapesOf(sort: string, by: Order, byPrimaryKey: boolean, afterCursor: boolean): Shape[] {
-    const rounds: Source[][] = [];
-    for (const collection of collections) {
-      const sources = sourcesOf(collection, byPrimaryKey);
-      const last = rounds.at(-1);
-      // Those of one collection stay together: a row may stand in several of them, and must be seen once.
-      if (last && last.length + sources.length <= SOURCES_PER_STATEMENT) last.push(...sources);
-      else if (sources.length > 0) rounds.push(sources);
+  /** How to read a page of `wanted` rows of the `matching` ones. */
+  function wayToPage(matching: number, wanted: number): Way {
+    const sort = order.terms[0]?.field ?? 'uid';
+    // Whether it is cheaper to read and sort so many rows than to look through all in their order for the matching ones.
+    // If these are spread evenly, there is one in every `members / matching`.
+    const isSparse = (rows: number): boolean => rows * matching < members * wanted;
+    if (key) return { by: 'whole', sort: key.field };
+    if (reference) return { by: 'reference', filter: reference };
+    if (narrowest) {
+      const { filter, rows } = narrowest;
+      if (resource.listOrders.facet.includes(sort)) return { by: 'facet', sort, filter };
+      if (isSparse(rows)) return { by: 'facet', sort: probing, filter };
+    } else if (since && isSparse(matching)) {
+      return { by: 'whole', sort: since.field };
     }
+    return sort === 'uid' ? inUidOrder : { by: 'whole', sort };
+  }
+
+  function shapesOf(way: Way, by: Order, afterCursor: boolean): Shape[] {
+    const found = 'filter' in way ? way.filter : undefined;
+    const sort = 'sort' in way ? way.sort : 'uid';
+    const referring = references.filter((filter) => filter !== found);
+    const overlapping = found !== undefined && found.values.length > 1;
+    const survey = { resource, reading, lists };
+    const rounds = inRounds(collections.map((collection) => sourcesOf(way, survey, collection)));
     const common = { sort, order: by, afterCursor, equals, since, referring, overlapping, bytewise: db.bytewise };
     return rounds.map((sources) => ({ sources, ...common }));
   }
 
   async function count(): Promise<number> {
     let total = 0;
-    for (const shape of shapesOf(equals[0]?.field ?? since?.field ?? 'uid', UNORDERED, false, false)) {
+    for (const shape of shapesOf(wayToCount(), UNORDERED, false)) {
       const { text, bind } = countStatement(shape);
       const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
       total += row?.n ?? 0;
@@ -78,7 +80,7 @@ export async function indexedPlan(
   }
   let counting: Promise<number> | undefined;
   const total = (): Promise<number> => {
-    counting ??= isCounted ? Promise.resolve(members) : count();
+    counting ??= known === undefined ? count() : Promise.resolve(known);
     return counting;
   };
 
@@ -91,22 +93,18 @@ export async function indexedPlan(
     total,
 
     async page({ cursor, limit, skip }) {
-      const inOrder = order.terms[0]?.field ?? 'uid';
-      const seeksTime =
-        since !== undefined && equals.length === 0 && isSparse(await total(), members, limit + skip)
-          ? since.field
-          : undefined;
-      const byPrimaryKey = isWhole && inOrder === 'uid' && equals.length === 0 && seeksTime === undefined;
-      const chunks = shapesOf(equals[0]?.field ?? seeksTime ?? inOrder, order, byPrimaryKey, cursor !== undefined);
+      const matching = await total();
+      if (matching === 0) return [];
+      const shapes = shapesOf(wayToPage(matching, limit + skip), order, cursor !== undefined);
 
       // Rounds are merged afterwards, so each must bring what the merge may skip.
-      const alone = chunks.length <= 1;
+      const alone = shapes.length <= 1;
       const window = alone
         ? { limit, skip, inner: limit + skip }
         : { limit: limit + skip, skip: 0, inner: limit + skip };
       const at = cursor && Object.fromEntries(cursor.keys.map((key, i) => [`cursor${i}`, key]));
       const found: PageRow[] = [];
-      for (const shape of chunks) {
+      for (const shape of shapes) {
         const { text, bind } = pageStatement(shape);
         const values = { kind: resource.kind, ...window, ...at, cursor_uid: cursor?.uid ?? null };
         found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
@@ -116,25 +114,13 @@ export async function indexedPlan(
   };
 }
 
-/**
- * Whether it is cheaper to read and sort all that matches than to look through the list in its order for a page of it:
- * of `members` rows that are spread evenly, `members / matching` must be read for each one wanted.
- */
-const isSparse = (matching: number, members: number, wanted: number): boolean => matching * matching < members * wanted;
-
-const inUidOrder = ({ of, uid, withoutSelf }: Collection): Source => {
-  const [low, high] = rangeBelow(uid);
-  return of === 'children' ? { from: 'parent', parent: uid } : { from: 'range', low, high, withLow: !withoutSelf };
-};
-
-function byReference(
-  { of, uid, withoutSelf }: Collection,
-  field: string,
-  value: string,
-  within: readonly (readonly number[])[],
-): Source {
-  // Uids begin with hexadecimal digits.
-  const [low, high] = uid === ROOT ? ['', 'g'] : rangeBelow(uid);
-  const parent = of === 'children' ? uid : undefined;
-  return { from: 'reference', field, value, low, high, withLow: !withoutSelf, parent, within };
+/** What is read for one collection stays together, because only there a row may stand in several sources. */
+function inRounds(groups: readonly (readonly Source[])[]): Source[][] {
+  const rounds: Source[][] = [];
+  for (const group of groups) {
+    const last = rounds.at(-1);
+    if (last && last.length + group.length <= SOURCES_PER_ROUND) last.push(...group);
+    else if (group.length > 0) rounds.push([...group]);
+  }
+  return rounds;
 }

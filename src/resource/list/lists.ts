@@ -1,7 +1,8 @@
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { scopeKey } from '../membership.ts';
+import { facetScope, scopeKey } from '../membership.ts';
 import type { Collection } from './extent.ts';
+import { padded } from './padded.ts';
 
 /** A list of the listing index and how many members it has. */
 export interface List extends Row {
@@ -15,10 +16,15 @@ interface ListRow extends List {
 }
 
 export interface Lists {
+  /** Unfiltered: of a collection, and of each of its parts. */
   of(collection: Collection, facet: string): List | undefined;
+  /** Of all that lies below a uid, for which facets are kept. */
+  below(uid: string, facet: string): List | undefined;
+  /** Whether the collection is all that lies below its uid. */
+  isAllBelow(collection: Collection): boolean;
 }
 
-const SCOPES_PER_STATEMENT = 100;
+const SCOPES_PER_STATEMENT = 64;
 
 /** The lists that exist for these collections and facets. */
 export async function findLists(
@@ -27,15 +33,17 @@ export async function findLists(
   collections: readonly Collection[],
   facets: readonly string[],
 ): Promise<Lists> {
-  const scopes = collections.map(({ of, uid }) => scopeKey(of, uid));
-  const wanted = [...new Set(facets)];
+  const scopes = new Set(collections.flatMap(({ of, uid }) => [scopeKey(of, uid), facetScope(uid)]));
+  const wanted = padded([...new Set(['', ...facets])]);
   const found = new Map<string, List>();
-  for (let at = 0; at < scopes.length; at += SCOPES_PER_STATEMENT) {
-    const some = scopes.slice(at, at + SCOPES_PER_STATEMENT);
+  for (let at = 0; at < scopes.size; at += SCOPES_PER_STATEMENT) {
+    const some = padded([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
     const rows = await db.all<ListRow>(statement(wanted.length, some.length), resource.kind, ...wanted, ...some);
     for (const { scope, facet, id, n } of rows) found.set(`${scope} ${facet}`, { id, n });
   }
-  return { of: ({ of, uid }, facet) => found.get(`${scopeKey(of, uid)} ${facet}`) };
+  const of: Lists['of'] = ({ of, uid }, facet) => found.get(`${scopeKey(of, uid)} ${facet}`);
+  const below: Lists['below'] = (uid, facet) => found.get(`${facetScope(uid)} ${facet}`);
+  return { of, below, isAllBelow: (collection) => of(collection, '')?.n === below(collection.uid, '')?.n };
 }
 
 const statements = new Map<string, string>();

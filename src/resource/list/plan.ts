@@ -1,11 +1,11 @@
 import type { Maybe, Row } from '../../store/store.ts';
 import type { Cursor } from './page-token.ts';
 
-/** An equality filter: the row has one of the values. */
+/** The row has one of the values under a sort key or in what it is found by; or, with `lacks`, none of them. */
 export interface Filter {
-  /** The proto name of the request field. */
   readonly field: string;
   readonly values: readonly string[];
+  readonly lacks?: boolean;
 }
 
 /** Which rows of its extent a list shows. */

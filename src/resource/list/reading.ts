@@ -1,50 +1,36 @@
-import type { Resource } from '../definition.ts';
-import { facetKey, partKey, SHOWN } from '../membership.ts';
+import { PART, type Resource, SHOWN } from '../definition.ts';
+import { facetKey } from '../membership.ts';
 import type { Filter, Selection } from './plan.ts';
 
-/** How the listing index answers a selection. */
+/** What a selection asks of the listing index. */
 export interface Reading {
-  /** Rows have these values under these sort keys; the first one drives. */
+  /** Rows have these values under these sort keys. */
   readonly equals: readonly { readonly field: string; readonly key: string }[];
-  /** Rows are found by the first of these references, instead of by lists, and have a value of each other. */
+  /** Rows have at least this value under this sort key. */
+  readonly since: { readonly field: string; readonly key: string } | undefined;
+  /** Rows stand in the lists of facets, or not. */
+  readonly facets: readonly Filter[];
+  /** Rows have values of references, or not. */
   readonly references: readonly Filter[];
-  /** The facets whose lists are read and merged. */
-  readonly driving: readonly string[];
-  /** Whether a row may stand in several of those. */
-  readonly overlapping: boolean;
-  /** Rows stand in one list of each of these groups of facets. */
-  readonly residual: readonly (readonly string[])[];
-  /** Whether nothing but sort keys narrows the rows. */
-  readonly isWhole: boolean;
+  /** The parts of lists that are shown, unless all are. */
+  readonly parts: Filter | undefined;
+  /** The facets whose lists together hold all that is shown, each row once. */
+  readonly whole: readonly string[];
 }
 
-export function readingOf(resource: Resource, { filters, parts }: Selection): Reading {
-  const keyed = filters.filter(({ field }) => field in resource.sortKeys);
-  const faceted = filters.filter((filter) => !keyed.includes(filter) && filter.field in (resource.facets ?? {}));
-  const equals = keyed.map(({ field, values }) => ({ field, key: values[0] ?? '' }));
-  const references = filters.filter((filter) => !keyed.includes(filter) && !faceted.includes(filter));
-
-  const groups = faceted.map(({ field, values }) => values.map((value) => facetKey(field, value)));
-  const shown = parts ? [parts.map(partKey)] : [];
-  const [first, ...rest] = groups;
-  const common = { equals, references };
-  const [reference] = references;
-  if (reference) {
-    return {
-      ...common,
-      driving: [],
-      overlapping: reference.values.length > 1,
-      residual: [...groups, ...shown],
-      isWhole: false,
-    };
-  }
-  // A sort key is a better guide than a facet.
-  if (first && equals.length === 0) {
-    return { ...common, driving: first, overlapping: first.length > 1, residual: [...rest, ...shown], isWhole: false };
-  }
-  const driving = shown[0] ?? wholeOf(resource);
-  return { ...common, driving, overlapping: false, residual: groups, isWhole: !parts && groups.length === 0 };
+export function readingOf(resource: Resource, { filters, parts, since }: Selection): Reading {
+  const { sortKeys, facets = {}, hidden } = resource;
+  const keyed = filters.filter(({ field }) => field in sortKeys);
+  const faceted = filters.filter((filter) => !keyed.includes(filter) && filter.field in facets);
+  const shown = parts ?? (hidden && [SHOWN, ...Object.keys(hidden)]);
+  return {
+    equals: keyed.map(({ field, values }) => ({ field, key: values[0] ?? '' })),
+    since,
+    facets: faceted,
+    references: filters.filter((filter) => !keyed.includes(filter) && !faceted.includes(filter)),
+    parts: parts && { field: PART, values: parts },
+    whole: shown?.map((part) => facetKey(PART, part)) ?? [''],
+  };
 }
 
-/** The facets whose lists together hold everything, each row once. */
-const wholeOf = ({ hidden }: Resource): string[] => (hidden ? [SHOWN, ...Object.keys(hidden)].map(partKey) : ['']);
+export const facetsOf = ({ field, values }: Filter): string[] => values.map((value) => facetKey(field, value));

@@ -1,19 +1,26 @@
 import type { DescField, Message } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../../base/errors.ts';
-import { type Resource, timeKey } from '../definition.ts';
-import { SHOWN } from '../membership.ts';
+import { type Resource, SHOWN, timeKey } from '../definition.ts';
 import type { Filter, Selection } from './plan.ts';
 
-const MAX_FILTER_VALUES = 100;
+const MAX_VALUES = 100;
+/** Each is one more thing to check in each row. */
+const MAX_WORDS = 20;
 
 /** Reads what a request selects by its own `fields`; one that the resource does not declare stops the server from starting. */
 export function createSelector(resource: Resource, fields: readonly DescField[]): (request: Message) => Selection {
-  const { hidden = {}, since = {}, facets = {}, references = {}, sortKeys } = resource;
+  const { hidden = {}, since = {}, filters: special = {}, values, sortKeys } = resource;
   const flags = fields.filter(({ name }) => name in hidden);
   const bounds = fields.filter(({ name }) => name in since);
   const filters = fields.filter((field) => !flags.includes(field) && !bounds.includes(field));
-  const unknown = filters.find(({ name }) => ![sortKeys, facets, references].some((declared) => name in declared));
+  const isKnown = ({ name }: DescField): boolean => {
+    const spec = special[name] ?? { anyOf: name };
+    if ('allOf' in spec) return true;
+    const field = 'anyOf' in spec ? spec.anyOf : spec.noneOf;
+    return field in sortKeys || field in values;
+  };
+  const unknown = filters.find((field) => !isKnown(field));
   if (unknown) {
     throw new Error(
       `${unknown.parent.typeName}.${unknown.name}: the ${resource.kind} resource declares no such filter`,
@@ -25,18 +32,43 @@ export function createSelector(resource: Resource, fields: readonly DescField[])
     const shown = flags.filter(({ localName }) => holder[localName] === true).map(({ name }) => name);
     const bound = bounds.find(({ localName }) => holder[localName] !== undefined);
     return {
-      filters: filters.flatMap((field) => readFilter(field, holder[field.localName])),
+      filters: filters.flatMap((field) => readFilter(resource, field, holder[field.localName])),
       parts: shown.length === Object.keys(hidden).length ? undefined : [SHOWN, ...shown],
       since: bound && { field: since[bound.name] ?? '', key: boundKey(holder[bound.localName] as Timestamp) },
     };
   };
 }
 
-function readFilter({ name }: DescField, value: unknown): Filter[] {
-  const values = (Array.isArray(value) ? value : [value]).filter((v) => v !== undefined && v !== '' && v !== 0);
+function readFilter(resource: Resource, field: DescField, asked: unknown): Filter[] {
+  const spec = resource.filters?.[field.name] ?? { anyOf: field.name };
+  const values = Array.isArray(asked) ? readList(field, asked) : readOne(field, asked);
   if (values.length === 0) return [];
-  if (values.length > MAX_FILTER_VALUES) throw invalid(name, `must have at most ${MAX_FILTER_VALUES} values`);
-  return [{ field: name, values: values.map(String) }];
+  if ('anyOf' in spec) return [{ field: spec.anyOf, values: spec.as ? values.map(spec.as) : values }];
+  if ('noneOf' in spec) return [{ field: spec.noneOf, values, lacks: true }];
+  const words = values.flatMap((value) => spec.allOf(value));
+  if (words.length > MAX_WORDS) throw invalid(field.name, `must have at most ${MAX_WORDS} words`);
+  return words;
+}
+
+function readList(field: DescField, asked: readonly unknown[]): string[] {
+  if (asked.length > MAX_VALUES) throw invalid(field.name, `must have at most ${MAX_VALUES} values`);
+  return asked.map((value, at) => {
+    const path = `${field.name}[${at}]`;
+    if (value === '') throw invalid(path, 'must not be empty');
+    return readValue(field, path, value);
+  });
+}
+
+/** What is not set, or set to nothing, asks for nothing. */
+const readOne = (field: DescField, asked: unknown): string[] =>
+  asked === undefined || asked === '' || asked === 0 ? [] : [readValue(field, field.name, asked)];
+
+function readValue(field: DescField, path: string, value: unknown): string {
+  const known = field.enum?.values.filter(({ number }) => number !== 0);
+  if (known && !known.some(({ number }) => number === value)) {
+    throw invalid(path, `must be one of ${known.map(({ name }) => name).join(', ')}`);
+  }
+  return String(value);
 }
 
 /** Times are kept in milliseconds: a bound between two of them is the later one. */

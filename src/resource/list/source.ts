@@ -1,5 +1,9 @@
+import { padded } from './padded.ts';
+
 /** One run of rows inside the extent of a list; a page merges the heads of a few of them. */
-export type Source =
+export type Source = Run & { readonly checks: readonly Check[] };
+
+type Run =
   /** A subtree in uid order, straight from the primary key. */
   | { readonly from: 'range'; readonly low: string; readonly high: string; readonly withLow: boolean }
   /** The children of a uid in uid order. */
@@ -9,10 +13,10 @@ export type Source =
       readonly from: 'list';
       readonly list: number;
       readonly without: string | undefined;
-      /** Each group of lists holds the row in at least one of them. */
-      readonly within: readonly (readonly number[])[];
+      /** When only what lies directly under it counts. */
+      readonly parent: string | undefined;
     }
-  /** The few of a subtree that share the value of a reference, in uid order. */
+  /** Those of a subtree that have a value of a reference, in uid order. */
   | {
       readonly from: 'reference';
       readonly field: string;
@@ -20,10 +24,16 @@ export type Source =
       readonly low: string;
       readonly high: string;
       readonly withLow: boolean;
-      /** When only what lies directly under it counts. */
       readonly parent: string | undefined;
-      readonly within: readonly (readonly number[])[];
     };
+
+/** Rows stand in one of these lists, or in none. */
+export interface Check {
+  readonly lists: readonly number[];
+  /** An order that these lists are kept in. */
+  readonly sort: string;
+  readonly lacks: boolean;
+}
 
 /** Names a parameter and answers its `$n`; the same name is the same parameter. */
 export type Slot = (name: string) => string;
@@ -36,9 +46,10 @@ export function tableOf(
   sort: string,
 ): { table: string; uid: string; where: string[] } {
   const at = (name: string) => slot(`${name}${i}`);
+  const underParent = 'parent' in source && source.parent !== undefined ? [`r.parent = ${at('parent')}`] : [];
   switch (source.from) {
     case 'parent':
-      return { table: 'resource r', uid: 'r.uid', where: [`r.kind = ${slot('kind')}`, `r.parent = ${at('parent')}`] };
+      return { table: 'resource r', uid: 'r.uid', where: [`r.kind = ${slot('kind')}`, ...underParent] };
     case 'range':
       return {
         table: 'resource r',
@@ -52,8 +63,7 @@ export function tableOf(
         where: [
           ...[`e.kind = ${slot('kind')}`, `e.field = ${at('field')}`, `e.value = ${at('value')}`],
           ...between('e.uid', source, at),
-          ...(source.parent === undefined ? [] : [`r.parent = ${at('parent')}`]),
-          ...membersOf(source.within, i, slot),
+          ...underParent,
         ],
       };
     case 'list':
@@ -65,7 +75,7 @@ export function tableOf(
           // Said aloud, so that the index is seen to have the rest in order.
           ...(sort === 'uid' ? ["e.key = ''"] : []),
           ...(source.without === undefined ? [] : [`e.uid <> ${at('without')}`]),
-          ...membersOf(source.within, i, slot),
+          ...underParent,
         ],
       };
   }
@@ -76,12 +86,37 @@ const between = (uid: string, { withLow }: { readonly withLow: boolean }, at: (n
   `${uid} < ${at('high')}`,
 ];
 
-/** Keeps PostgreSQL from making a join of what shall be a key look-up per row: without statistics it joins badly. */
-export const ONE_BY_ONE = 'LIMIT 1 OFFSET 0';
+/** Whether the row `uid`, with `key` in the order of the check, stands in one of its lists. */
+export const isListed = (
+  { lists, sort, lacks }: Check,
+  uid: string,
+  key: string,
+  slot: (at: number) => string,
+): string =>
+  exists(lacks, `entry x WHERE x.list IN (${slots(lists, slot)}) AND x.sort = '${sort}' AND x.key = ${key}`, uid);
 
-const membersOf = (within: readonly (readonly number[])[], i: number, slot: Slot): string[] =>
-  within.map((group, g) => {
-    const lists = group.map((_, m) => slot(`within${i}_${g}_${m}`)).join(', ');
-    return `EXISTS (SELECT 1 FROM entry x WHERE x.list IN (${lists}) AND x.sort = 'uid' AND x.key = '' AND x.uid = e.uid
-      ${ONE_BY_ONE})`;
-  });
+/** Whether the row `uid` has one of these values of a reference. */
+export const refers = (
+  {
+    field,
+    values,
+    lacks = false,
+  }: { readonly field: string; readonly values: readonly string[]; readonly lacks?: boolean },
+  kind: string,
+  uid: string,
+  slot: (at: number) => string,
+): string =>
+  exists(
+    lacks,
+    `reference x WHERE x.kind = ${kind} AND x.field = '${field}' AND x.value IN (${slots(values, slot)})`,
+    uid,
+  );
+
+const slots = (values: readonly unknown[], slot: (at: number) => string): string =>
+  padded(values)
+    .map((_, at) => slot(at))
+    .join(', ');
+
+/** The limit keeps PostgreSQL from making a join of what shall be a key look-up per row: without statistics it joins badly. */
+const exists = (not: boolean, where: string, uid: string): string =>
+  `${not ? 'NOT ' : ''}EXISTS (SELECT 1 FROM ${where} AND x.uid = ${uid} LIMIT 1 OFFSET 0)`;

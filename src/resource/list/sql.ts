@@ -1,7 +1,8 @@
 import type { Value } from '../../store/store.ts';
 import type { Order } from './order.ts';
+import { padded } from './padded.ts';
 import type { Filter } from './plan.ts';
-import { ONE_BY_ONE, type Slot, type Source, tableOf } from './source.ts';
+import { isListed, refers, type Slot, type Source, tableOf } from './source.ts';
 
 /** What shapes the text of a statement. Two requests with equal shapes share one prepared statement. */
 export interface Shape {
@@ -14,7 +15,7 @@ export interface Shape {
   readonly equals: readonly { readonly field: string; readonly key: string }[];
   /** Rows must have at least this value under this sort key. */
   readonly since: { readonly field: string; readonly key: string } | undefined;
-  /** Rows must have one of these values of each of these references. */
+  /** Rows must have one of these values of each of these references, or none. */
   readonly referring: readonly Filter[];
   /** A row may stand in several sources, so that duplicates must go. */
   readonly overlapping: boolean;
@@ -38,20 +39,19 @@ export const countStatement = (shape: Shape): Statement => cached('count', shape
 /** The values that `shape` itself contributes to `bind`. */
 export function sourceValues({ sources, sort, equals, since, referring }: Shape): Record<string, Value> {
   const values: Record<string, Value> = { sort };
-  for (const [i, { key }] of equals.entries()) values[`equal${i}`] = key;
+  for (const [e, { key }] of equals.entries()) values[`equal${e}`] = key;
   if (since) values.since = since.key;
   for (const [f, filter] of referring.entries()) {
-    for (const [v, value] of filter.values.entries()) values[`referring${f}_${v}`] = value;
+    for (const [v, value] of padded(filter.values).entries()) values[`referring${f}_${v}`] = value;
   }
-  sources.forEach((source, i) => {
+  for (const [i, source] of sources.entries()) {
     for (const [name, value] of Object.entries(source)) {
       if (typeof value === 'string' || typeof value === 'number') values[`${name}${i}`] = value;
     }
-    if (!('within' in source)) return;
-    for (const [g, group] of source.within.entries()) {
-      for (const [m, list] of group.entries()) values[`within${i}_${g}_${m}`] = list;
+    for (const [c, { lists }] of source.checks.entries()) {
+      for (const [l, list] of padded(lists).entries()) values[`check${i}_${c}_${l}`] = list;
     }
-  });
+  }
   return values;
 }
 
@@ -69,29 +69,20 @@ function cached(purpose: string, shape: Shape, build: (shape: Shape, slot: Slot)
 }
 
 /** Everything of a shape that changes the text, and nothing that only changes parameters. */
-function describe({
-  sources,
-  sort,
-  order,
-  afterCursor,
-  equals,
-  since,
-  referring,
-  overlapping,
-  bytewise,
-}: Shape): string {
+function describe({ sources, sort, order, equals, since, referring, ...flags }: Shape): string {
+  const sign = (lacks: boolean | undefined) => (lacks ? '-' : '+');
   const parts = sources.map((s) => {
-    const within = 'within' in s ? s.within.map((group) => group.length).join(',') : '';
-    if (s.from === 'list') return `l${s.without === undefined ? '' : 'x'}${within}`;
-    if (s.from === 'reference') return `f${s.withLow ? 'w' : ''}${s.parent === undefined ? '' : 'c'}${within}`;
-    if (s.from === 'range') return s.withLow ? 'R' : 'r';
-    return 'p';
+    const child = 'parent' in s && s.parent !== undefined ? 'c' : '';
+    const self = ('without' in s && s.without !== undefined) || ('withLow' in s && s.withLow) ? 's' : '';
+    const checks = s.checks.map(({ lists, sort, lacks }) => `${sign(lacks)}${sort}${padded(lists).length}`);
+    return [s.from, child, self, ...checks].join('');
   });
   const terms = order.terms.map((term) => `${term.field}${term.descending ? '-' : '+'}`).join('');
-  const fields = [...equals.map(({ field }) => field), ...referring.map((f) => `${f.field}${f.values.length}`)].join();
+  const fields = equals.map(({ field }) => field).join(',');
+  const values = referring.map(({ field, values, lacks }) => `${sign(lacks)}${field}${padded(values).length}`).join('');
   return [
-    ...[parts.join(' '), sort, terms, order.uidDescending, afterCursor],
-    ...[fields, since?.field, overlapping, bytewise],
+    ...[parts.join(' '), sort, terms, order.uidDescending, fields, since?.field, values],
+    ...[flags.afterCursor, flags.overlapping, flags.bytewise],
   ].join('|');
 }
 
@@ -130,7 +121,7 @@ function selectFrom(shape: Shape, i: number, slot: Slot): string {
   const { order, sort, equals, since } = shape;
   const source = shape.sources[i] as Source;
   const { table, uid, where } = tableOf(source, i, slot, sort);
-  let joins = source.from === 'reference' && source.parent !== undefined;
+  let joins = uid !== 'r.uid' && 'parent' in source && source.parent !== undefined;
   // The index rows of a list carry the key that they are read by; all others are in the resource.
   const keyOf = (field: string) => {
     if (source.from === 'list' && field === sort) return 'e.key';
@@ -140,10 +131,12 @@ function selectFrom(shape: Shape, i: number, slot: Slot): string {
   const keys = order.terms.map((term) => keyOf(term.field));
   for (const [e, { field }] of equals.entries()) where.push(`${keyOf(field)} = ${slot(`equal${e}`)}`);
   if (since) where.push(`${keyOf(since.field)} >= ${slot('since')}`);
-  for (const [f, { field, values }] of shape.referring.entries()) {
-    const slots = values.map((_, v) => slot(`referring${f}_${v}`)).join(', ');
-    where.push(`EXISTS (SELECT 1 FROM reference x WHERE x.kind = ${slot('kind')} AND x.field = '${field}'
-      AND x.value IN (${slots}) AND x.uid = ${uid} ${ONE_BY_ONE})`);
+  for (const [c, check] of source.checks.entries()) {
+    const key = check.sort === 'uid' ? "''" : keyOf(check.sort);
+    where.push(isListed(check, uid, key, (l) => slot(`check${i}_${c}_${l}`)));
+  }
+  for (const [f, filter] of shape.referring.entries()) {
+    where.push(refers(filter, slot('kind'), uid, (v) => slot(`referring${f}_${v}`)));
   }
   if (shape.afterCursor) {
     const directions = [...order.terms.map((term) => term.descending), order.uidDescending];

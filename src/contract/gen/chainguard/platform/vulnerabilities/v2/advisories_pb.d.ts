@@ -707,8 +707,8 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Of the form `CGA-xxxx-xxxx-xxxx`. In a query, repeat the parameter or separate values by
-   * commas; so for every list here.
+   * Of the form `CGA-xxxx-xxxx-xxxx`. Upper and lower case are the same in all ids here. In a query,
+   * repeat the parameter or separate values by commas; so for every list here.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
@@ -757,7 +757,8 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   aliases: string[];
 
   /**
-   * The package that the affected artifact is built from.
+   * The package that the affected artifact is built from. Advisories are kept for origin packages,
+   * so this is the name of the artifact.
    *
    * @generated from field: optional string origin = 11;
    */
@@ -835,7 +836,9 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   skip: number;
 
   /**
-   * Words to look for in ids, aliases and names.
+   * Words to look for in any case, all of which must be found: ids and aliases in full, names of
+   * artifacts and components in full or by a part between punctuation, so that `django` finds
+   * `py3-django`. At most 20 words.
    *
    * @generated from field: string query = 35;
    */

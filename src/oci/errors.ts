@@ -1,0 +1,135 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { ApiError, Code, type CodeName } from '../base/errors.ts';
+import { BlobError } from '../blobs/errors.ts';
+import { type RegistryCode, RegistryError } from '../domains/registry/errors.ts';
+
+/** UNKNOWN and UNAVAILABLE are not in the specification, but in Docker's, which it comes from. */
+export type OciCode = RegistryCode | 'UNKNOWN' | 'UNAVAILABLE';
+
+/** A refusal as it goes on the wire. */
+export class OciError extends Error {
+  override readonly name = 'OciError';
+  readonly status: number;
+  readonly code: OciCode;
+  readonly detail: unknown;
+  readonly headers: OutgoingHttpHeaders;
+
+  constructor(
+    code: OciCode,
+    message: string,
+    { status = statuses[code], detail, headers = {} }: { status?: number; detail?: unknown; headers?: object } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.status = status;
+    this.detail = detail;
+    this.headers = headers as OutgoingHttpHeaders;
+  }
+}
+
+const statuses: Readonly<Record<OciCode, number>> = {
+  BLOB_UNKNOWN: 404,
+  BLOB_UPLOAD_INVALID: 400,
+  BLOB_UPLOAD_UNKNOWN: 404,
+  DENIED: 403,
+  DIGEST_INVALID: 400,
+  MANIFEST_BLOB_UNKNOWN: 400,
+  MANIFEST_INVALID: 400,
+  MANIFEST_UNKNOWN: 404,
+  NAME_INVALID: 400,
+  NAME_UNKNOWN: 404,
+  SIZE_INVALID: 400,
+  TAG_INVALID: 400,
+  TOOMANYREQUESTS: 429,
+  UNAUTHORIZED: 401,
+  UNAVAILABLE: 503,
+  UNKNOWN: 500,
+  UNSUPPORTED: 405,
+};
+
+export const errorBody = ({ code, message, detail }: OciError): string =>
+  JSON.stringify({ errors: [{ code, message, ...(detail !== undefined && { detail }) }] });
+
+/** What to answer to anything that was thrown. What is not meant for clients stays inside. */
+export function asOciError(thrown: unknown): OciError {
+  if (thrown instanceof OciError) return thrown;
+  if (thrown instanceof RegistryError) return new OciError(thrown.code, thrown.message, { detail: thrown.detail });
+  if (thrown instanceof BlobError) return ofBlob(thrown);
+  if (thrown instanceof ApiError) return ofApi(thrown);
+  return internal();
+}
+
+const internal = (): OciError =>
+  new OciError('UNKNOWN', 'the server failed to answer; its log says why under this request id');
+
+function ofBlob({ failure, message }: BlobError): OciError {
+  switch (failure.reason) {
+    case 'invalid':
+    case 'mismatch':
+      return new OciError('DIGEST_INVALID', message);
+    case 'unknown':
+      return new OciError(failure.kind === 'blob' ? 'BLOB_UNKNOWN' : 'BLOB_UPLOAD_UNKNOWN', message);
+    case 'range':
+      // RFC 9110, section 15.5.17.
+      return new OciError('SIZE_INVALID', message, {
+        status: 416,
+        headers: { 'content-range': `bytes */${failure.size}` },
+      });
+    case 'offset':
+      return new OciError('BLOB_UPLOAD_INVALID', message, { status: 416 });
+    case 'busy':
+      return new OciError('BLOB_UPLOAD_INVALID', message, { status: 409 });
+    case 'interrupted':
+      return new OciError('BLOB_UPLOAD_INVALID', message, { status: 408 });
+    case 'large':
+      return new OciError('SIZE_INVALID', message, { status: 413 });
+    case 'full':
+      return new OciError('UNKNOWN', message, { status: 507 });
+    case 'failed':
+      return new OciError('UNKNOWN', message);
+  }
+}
+
+/** The message of an ApiError begins with the name of its code, which the OCI code replaces. */
+const plain = ({ message }: ApiError): string => message.replace(/^[A-Z][a-z ]+: /, '');
+
+function ofApi(error: ApiError): OciError {
+  switch (error.code) {
+    case Code.UNAUTHENTICATED:
+      return new OciError('UNAUTHORIZED', plain(error));
+    case Code.PERMISSION_DENIED:
+      return new OciError('DENIED', plain(error));
+    case Code.NOT_FOUND:
+      return new OciError('NAME_UNKNOWN', plain(error));
+    case Code.INVALID_ARGUMENT:
+    case Code.FAILED_PRECONDITION:
+      return new OciError('NAME_INVALID', plain(error));
+    case Code.RESOURCE_EXHAUSTED:
+      return new OciError('TOOMANYREQUESTS', plain(error));
+    case Code.ABORTED:
+    case Code.ALREADY_EXISTS:
+    case Code.UNAVAILABLE:
+    case Code.DEADLINE_EXCEEDED:
+      return new OciError('UNAVAILABLE', plain(error), { headers: { 'retry-after': '1' } });
+    default:
+      return internal();
+  }
+}
+
+const codes: Readonly<Record<number, CodeName>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
+  408: 'CANCELLED',
+  409: 'ABORTED',
+  413: 'RESOURCE_EXHAUSTED',
+  416: 'OUT_OF_RANGE',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+  507: 'RESOURCE_EXHAUSTED',
+};
+
+/** The code that log lines and metrics use on every wire. */
+export const codeNameOf = (status: number): CodeName => (status < 400 ? 'OK' : (codes[status] ?? 'INTERNAL'));

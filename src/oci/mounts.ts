@@ -1,0 +1,62 @@
+import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import { blobLink, mountBlob } from '../domains/registry/blob-links.ts';
+import { resolveRepo } from '../domains/registry/paths.ts';
+import type { Store } from '../store/store.ts';
+import type { Call } from './call.ts';
+import { type Challenges, scopeFor } from './challenge.ts';
+import { requireDigest, segmentsOf } from './names.ts';
+import type { Target } from './permission.ts';
+import type { InRepo } from './repo-maker.ts';
+import { recordPush } from './transfers.ts';
+
+export interface MountsOptions {
+  readonly store: Store;
+  readonly challenges: Challenges;
+  readonly inRepo: InRepo;
+}
+
+export interface Mounts {
+  /** The digest, when the request asked for a mount and the caller may read the blob elsewhere; else it must be uploaded. */
+  mount(call: Call, target: Target): Promise<string | undefined>;
+}
+
+const PULL = [Capability.CAP_REPO_BLOBS_GET];
+/** Of a blob that many repos have, more are not looked at for one that the caller may read. */
+const MAX_SOURCES = 100;
+const SOURCES = `SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT ${MAX_SOURCES}`;
+
+/** Lets a repo have what another has, without sending it again. */
+export function createMounts({ store, challenges, inRepo }: MountsOptions): Mounts {
+  /** The repo that the client names, if the caller may read the blob there. */
+  async function named(call: Call, target: Target, from: string, digest: string): Promise<string | undefined> {
+    const { caller, isMeantFor } = call.credential;
+    const segments = segmentsOf(from);
+    if (!isMeantFor(from, 'pull')) throw challenges.insufficient(scopeFor(target.name, 'push'), scopeFor(from, 'pull'));
+    const { repo } = await resolveRepo(store.reader, segments);
+    if (repo === undefined || !caller.can(PULL, repo)) return undefined;
+    return (await blobLink(store.reader, repo, digest)) && repo;
+  }
+
+  /** Any repo in which the caller may read it. */
+  async function anywhere({ credential: { caller } }: Call, digest: string): Promise<string | undefined> {
+    const rows = await store.reader.all<{ repo: string }>(SOURCES, digest);
+    return rows.find(({ repo }) => caller.can(PULL, repo))?.repo;
+  }
+
+  return {
+    async mount(call, target) {
+      const asked = call.query.get('mount');
+      if (asked === null) return undefined;
+      const digest = requireDigest(asked);
+      const from = call.query.get('from');
+      const source = from === null ? await anywhere(call, digest) : await named(call, target, from, digest);
+      if (source === undefined) return undefined;
+      const { name } = target;
+      return inRepo(call, target, async (tx, repo) => {
+        if (!(await mountBlob(tx, source, repo, digest, call.now))) return undefined;
+        await recordPush(tx, call, { name, repo, digest, type: 'blob' });
+        return digest;
+      });
+    },
+  };
+}

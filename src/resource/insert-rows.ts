@@ -1,0 +1,41 @@
+import type { Maybe, Value } from '../store/store.ts';
+
+/** A few lengths, so that a few prepared statements serve any number of rows. */
+const LENGTHS = [16, 4, 1];
+
+const statements = new Map<string, string>();
+
+/** An INSERT up to its VALUES, the number of its columns, and what follows the values. */
+export interface Insertion {
+  readonly into: string;
+  readonly columns: number;
+  readonly after?: string;
+}
+
+/** Inserts many rows, many at a time. `values` are those of all rows, one after the other. */
+export async function insertRows(
+  insertion: Insertion,
+  values: readonly Value[],
+  run: (text: string, params: Value[]) => Maybe<unknown>,
+): Promise<void> {
+  let at = 0;
+  for (const length of LENGTHS) {
+    const size = length * insertion.columns;
+    for (; at + size <= values.length; at += size) {
+      await run(statement(insertion, length), values.slice(at, at + size));
+    }
+  }
+}
+
+function statement({ into, columns, after = '' }: Insertion, rows: number): string {
+  const key = `${into} ${rows}`;
+  const found = statements.get(key) ?? `${into} VALUES ${slots(rows, columns)} ${after}`;
+  statements.set(key, found);
+  return found;
+}
+
+const slots = (rows: number, columns: number): string =>
+  Array.from({ length: rows }, (_, row) => {
+    const own = Array.from({ length: columns }, (_, column) => `$${row * columns + column + 1}`);
+    return `(${own.join(', ')})`;
+  }).join(', ');

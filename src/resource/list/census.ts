@@ -1,0 +1,45 @@
+import type { Collection } from './extent.ts';
+import type { Lists } from './lists.ts';
+import type { Filter } from './plan.ts';
+import { facetsOf, type Reading } from './reading.ts';
+
+/** What the counters of lists tell without a look at any row. */
+export interface Census {
+  /** Rows before any filter. */
+  readonly members: number;
+  /** Rows after all filters, if the counters know. */
+  readonly total: number | undefined;
+  /** The facet that leaves the fewest rows, and how many at most. */
+  readonly narrowest: { readonly filter: Filter; readonly rows: number } | undefined;
+}
+
+export function takeCensus(reading: Reading, collections: readonly Collection[], lists: Lists): Census {
+  const { facets, whole } = reading;
+  const members = sum(
+    collections.map((collection) => {
+      const n = sum(whole.map((facet) => lists.of(collection, facet)?.n ?? 0));
+      // A scope stands first in its own list of descendants, of which it is no member.
+      return collection.withoutSelf && n > 0 ? n - 1 : n;
+    }),
+  );
+  const rowsOf = (filter: Filter): number =>
+    sum(collections.flatMap(({ uid }) => facetsOf(filter).map((facet) => lists.below(uid, facet)?.n ?? 0)));
+  const [narrowest] = facets
+    .filter(({ lacks }) => !lacks)
+    .map((filter) => ({ filter, rows: rowsOf(filter) }))
+    .sort((a, b) => a.rows - b.rows);
+
+  function total(): number | undefined {
+    const { equals, since, references, parts } = reading;
+    const [filter, another] = facets;
+    if (equals.length > 0 || since || references.length > 0 || another) return undefined;
+    const isWithoutSelf = collections.some(({ withoutSelf }) => withoutSelf);
+    if (!filter) return parts && isWithoutSelf ? undefined : members;
+    if (filter.values.length > 1 || parts || isWithoutSelf || !collections.every(lists.isAllBelow)) return undefined;
+    return filter.lacks ? members - rowsOf(filter) : rowsOf(filter);
+  }
+
+  return { members, total: total(), narrowest };
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, n) => total + n, 0);

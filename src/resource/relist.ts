@@ -1,0 +1,103 @@
+import type { Row, Transaction, Value } from '../store/store.ts';
+import type { Resource, Stored } from './definition.ts';
+import { insertRows } from './insert-rows.ts';
+import { inLockOrder, type Membership, membershipsOf } from './membership.ts';
+
+const JOIN_LISTS = {
+  into: 'INSERT INTO list (scope, kind, facet, n)',
+  columns: 4,
+  after: 'ON CONFLICT (scope, kind, facet) DO UPDATE SET n = list.n + excluded.n RETURNING id, scope, facet',
+};
+const LEAVE_LIST = 'UPDATE list SET n = n - $4 WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id';
+const FIND_LIST = 'SELECT id FROM list WHERE scope = $1 AND kind = $2 AND facet = $3';
+const ADD_ENTRIES = { into: 'INSERT INTO entry (list, sort, key, uid)', columns: 4 };
+const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
+
+/** What a resource was, and what it has become. */
+export interface Change {
+  readonly uid: string;
+  readonly before?: Stored;
+  readonly after?: Stored;
+}
+
+interface Member {
+  readonly uid: string;
+  readonly keys: Membership['keys'];
+}
+
+/** What happens to one list. A member may leave it and join it again in another place. */
+interface ListChange {
+  readonly scope: string;
+  readonly facet: string;
+  readonly left: Member[];
+  readonly joined: Member[];
+  id?: number;
+}
+
+interface ListRow extends Row {
+  readonly id: number;
+  readonly scope: string;
+  readonly facet: string;
+}
+
+/** Brings the listing index from what it was to what it must be. A list that many join is counted up once. */
+export async function relist(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
+  const lists = listChanges(resource, changes);
+  await countMembers(tx, resource, lists);
+  const added: Value[] = [];
+  for (const { scope, facet, id, left, joined } of lists) {
+    if (id === undefined) throw new Error(`listing index lost ${scope} ${facet} of ${resource.kind}`);
+    for (const [sort, key, uid] of entries(left, joined)) await tx.run(DROP_ENTRY, id, sort, key, uid);
+    for (const [sort, key, uid] of entries(joined, left)) added.push(id, sort, key, uid);
+  }
+  await insertRows(ADD_ENTRIES, added, (text, params) => tx.run(text, ...params));
+}
+
+/** The entries of `members` that are not also among those of `others`: sort, key and uid. */
+function* entries(members: readonly Member[], others: readonly Member[]): Generator<[string, string, string]> {
+  for (const { uid, keys } of members) {
+    const same = others.find((other) => other.uid === uid)?.keys;
+    for (const [sort, key] of Object.entries(keys)) if (same?.[sort] !== key) yield [sort, key, uid];
+  }
+}
+
+/** Counts members in and out, and finds the ids of the lists on the way. */
+async function countMembers(tx: Transaction, resource: Resource, lists: readonly ListChange[]): Promise<void> {
+  const grown = new Map<string, ListChange>();
+  const counts: Value[] = [];
+  for (const list of lists) {
+    const { scope, facet } = list;
+    const more = list.joined.length - list.left.length;
+    if (more > 0) {
+      grown.set(`${scope} ${facet}`, list);
+      counts.push(scope, resource.kind, facet, more);
+      continue;
+    }
+    const row = await (more < 0
+      ? tx.get<ListRow>(LEAVE_LIST, scope, resource.kind, facet, -more)
+      : tx.get<ListRow>(FIND_LIST, scope, resource.kind, facet));
+    if (row) list.id = row.id;
+  }
+  await insertRows(JOIN_LISTS, counts, async (text, params) => {
+    for (const { id, scope, facet } of await tx.all<ListRow>(text, ...params)) {
+      const list = grown.get(`${scope} ${facet}`);
+      if (list) list.id = id;
+    }
+  });
+}
+
+/** Every list that changes, in the order in which transactions lock lists. */
+function listChanges(resource: Resource, changes: readonly Change[]): ListChange[] {
+  const lists = new Map<string, ListChange>();
+  const changeOf = ({ scope, facet }: Membership): ListChange => {
+    const name = `${scope} ${facet}`;
+    const found = lists.get(name) ?? { scope, facet, left: [], joined: [] };
+    lists.set(name, found);
+    return found;
+  };
+  for (const { uid, before, after } of changes) {
+    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.push({ uid, keys: each.keys });
+    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.push({ uid, keys: each.keys });
+  }
+  return [...lists.values()].sort(inLockOrder);
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { registryDirectory } from '../../src/oci/registry.ts';
+import { databases } from '../support/databases.ts';
+import { onEveryDatabase } from '../support/oci-bench.ts';
+import {
+  CONFIG,
+  codesIn,
+  digestOf,
+  IMAGE,
+  INDEX,
+  imageOf,
+  indexOf,
+  manifestOf,
+  type OciClient,
+  ociClient,
+  pushImage,
+} from '../support/oci-client.ts';
+
+const put = (client: OciClient, name: string, reference: string, body: Buffer | string, type = IMAGE) =>
+  client.send('PUT', `/v2/${name}/manifests/${reference}`, { headers: { 'content-type': type }, body });
+
+onEveryDatabase('what a registry refuses', (bench) => {
+  test('a manifest that names what is not there', async () => {
+    const team = await bench.newTeam();
+    const [name, other] = [`${team.name}/here`, `${team.name}/there`];
+    const { manifest, blobs } = imageOf('amd64', Buffer.from('one'), Buffer.from('two'));
+    // In another repo is not here.
+    for (const blob of blobs) await bench.owner.pushBlob(other, blob);
+    await bench.owner.pushBlob(name, blobs[0] ?? Buffer.alloc(0));
+    const refused = await put(bench.owner, name, 'v1', manifest.bytes);
+    assert.deepEqual([refused.status, codesIn(refused)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
+    for (const missing of blobs.slice(1)) assert.ok(refused.body.includes(digestOf(missing)));
+    assert.ok(!refused.body.includes(digestOf(blobs[0] ?? Buffer.alloc(0))));
+
+    await bench.owner.pushManifest(other, 'v1', manifest);
+    const index = indexOf({ amd64: manifest });
+    const sparse = await put(bench.owner, name, 'v1', index.bytes, INDEX);
+    assert.deepEqual([sparse.status, codesIn(sparse)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
+    assert.equal((await bench.owner.send('GET', `/v2/${name}/manifests/v1`)).status, 404);
+  });
+
+  test('a manifest that is none, with words that help', async () => {
+    const team = await bench.newTeam();
+    const name = `${team.name}/bad`;
+    const config = await bench.owner.pushBlob(name, Buffer.from('{}'));
+    const image = { schemaVersion: 2, config: { mediaType: CONFIG, digest: config, size: 2 }, layers: [] };
+    const bad: readonly (readonly [string | Buffer, string?])[] = [
+      [''],
+      ['nonsense'],
+      ['[]'],
+      ['null'],
+      [Buffer.from([0xff, 0xfe, 0x00])],
+      [`${'['.repeat(1000)}${']'.repeat(1000)}`],
+      [`{"schemaVersion":2,"a":${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}}`],
+      [JSON.stringify({ ...image, schemaVersion: 1 })],
+      [JSON.stringify({ ...image, config: 'x' })],
+      [JSON.stringify({ ...image, config: { ...image.config, digest: 'sha256:../../x' } })],
+      [JSON.stringify({ ...image, config: { ...image.config, size: -1 } })],
+      [JSON.stringify({ ...image, layers: 'x' })],
+      [JSON.stringify({ ...image, mediaType: INDEX })],
+      [JSON.stringify({ ...image, manifests: [] })],
+      [JSON.stringify(image), 'text/html'],
+      [JSON.stringify(image), 'application/vnd.docker.distribution.manifest.v1+prettyjws'],
+      [JSON.stringify({ ...image, annotations: { __proto__: null, a: 1 } })],
+    ];
+    for (const [body, type] of bad) {
+      const answer = await put(bench.owner, name, 'v1', body, type);
+      assert.deepEqual([answer.status, codesIn(answer)], [400, ['MANIFEST_INVALID']], body.toString().slice(0, 100));
+    }
+    assert.equal((await put(bench.owner, name, 'v1', JSON.stringify(image), `${IMAGE}; charset=utf-8`)).status, 201);
+  });
+
+  test('a manifest of more than 4 MiB, said so or not', async () => {
+    const team = await bench.newTeam();
+    const name = `${team.name}/huge`;
+    const config = await bench.owner.pushBlob(name, Buffer.from('{}'));
+    const sized = (size: number) => {
+      const image = {
+        schemaVersion: 2,
+        mediaType: IMAGE,
+        config: { mediaType: CONFIG, digest: config, size: 2 },
+        layers: [],
+        annotations: { pad: '' },
+      };
+      image.annotations.pad = 'x'.repeat(size - JSON.stringify(image).length);
+      return Buffer.from(JSON.stringify(image));
+    };
+    const limit = 4 * 1024 * 1024;
+    assert.equal((await put(bench.owner, name, 'fits', sized(limit))).status, 201);
+    const large = await put(bench.owner, name, 'large', sized(limit + 1));
+    assert.deepEqual([large.status, codesIn(large)], [413, ['SIZE_INVALID']]);
+    async function* pieces() {
+      const all = sized(limit + 100_000);
+      for (let at = 0; at < all.length; at += 65_536) yield all.subarray(at, at + 65_536);
+    }
+    const streamed = await bench.owner.send('PUT', `/v2/${name}/manifests/large`, {
+      headers: { 'content-type': IMAGE },
+      body: pieces(),
+    });
+    assert.equal(streamed.status, 413);
+  });
+
+  test('a manifest under a digest that is not its own', async () => {
+    const team = await bench.newTeam();
+    const name = `${team.name}/forged`;
+    const index = manifestOf({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
+    for (const digest of [
+      digestOf(Buffer.from('x')),
+      digestOf(index.bytes, 'sha512').replace(/.$/, (c) => (c === '0' ? '1' : '0')),
+    ]) {
+      const answer = await put(bench.owner, name, digest, index.bytes, INDEX);
+      assert.deepEqual([answer.status, codesIn(answer)], [400, ['DIGEST_INVALID']]);
+    }
+    assert.equal((await put(bench.owner, name, digestOf(index.bytes, 'sha512'), index.bytes, INDEX)).status, 201);
+  });
+
+  test('names, tags and digests with tricks in them', async () => {
+    const team = await bench.newTeam();
+    await pushImage(bench.owner, `${team.name}/plain`, 'v1');
+    const manifests = `/v2/${team.name}/plain/manifests/`;
+    for (const [path, code] of [
+      [`/v2/${team.name}/UPPER/manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}/a..b/manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}/%2e%2e/manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}//manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}/a%00b/manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}/${'a'.repeat(256)}/manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${'a/'.repeat(500)}manifests/v1`, 'NAME_INVALID'],
+      [`/v2/${team.name}/a"b/manifests/v1`, 'NAME_INVALID'],
+      [`${manifests}.hidden`, 'TAG_INVALID'],
+      [`${manifests}%2e%2e`, 'TAG_INVALID'],
+      [`${manifests}${'t'.repeat(129)}`, 'TAG_INVALID'],
+      [`${manifests}a%2Fb`, 'TAG_INVALID'],
+      [`${manifests}%zz`, 'TAG_INVALID'],
+      [`${manifests}sha256:baddigest`, 'DIGEST_INVALID'],
+      [`${manifests}sha256:${'A'.repeat(64)}`, 'DIGEST_INVALID'],
+      [`/v2/${team.name}/plain/blobs/sha256:..%2f..%2f..%2fetc%2fpasswd`, 'DIGEST_INVALID'],
+      [`/v2/${team.name}/plain/blobs/..%2f..%2fwharfinger.db`, 'DIGEST_INVALID'],
+      [`/v2/${team.name}/plain/referrers/x`, 'DIGEST_INVALID'],
+    ] as const) {
+      const answer = await bench.owner.send('GET', path);
+      assert.deepEqual([answer.status, codesIn(answer)], [400, [code]], path);
+    }
+    for (const path of [
+      '/v2/../../etc/passwd',
+      '/v2/a',
+      '/v2//manifests/x',
+      '/v2/a/b/tags',
+      '/v2/x/blobs/uploads/y/z',
+    ]) {
+      assert.equal((await bench.owner.send('GET', path)).status, 404, path);
+    }
+    // A colon may come escaped, as some clients send it.
+    const { headers } = await bench.owner.send('GET', `${manifests}v1`);
+    const escaped = encodeURIComponent(String(headers['docker-content-digest']));
+    assert.equal((await bench.owner.send('GET', manifests + escaped)).status, 200);
+  });
+
+  test('two pushes of one tag at once: the last one wins, and the history has both', async () => {
+    const team = await bench.newTeam();
+    const name = `${team.name}/raced`;
+    const images = Array.from({ length: 8 }, (_, i) => imageOf('amd64', Buffer.from(`layer ${i}`)));
+    for (const { blobs } of images) for (const blob of blobs) await bench.owner.pushBlob(name, blob);
+    await Promise.all(images.map(({ manifest }) => bench.owner.pushManifest(name, 'v1', manifest)));
+    const { headers, body } = await bench.owner.send('GET', `/v2/${name}/manifests/v1`);
+    const rows = await bench.db.all<{ digest: string }>(
+      `SELECT h.digest FROM tag_history h JOIN resource r ON r.kind = 'repo' AND r.uid = h.repo
+        WHERE r.parent = $1 AND h.name = 'v1' ORDER BY h.id`,
+      team.uid,
+    );
+    assert.deepEqual(new Set(rows.map((row) => row.digest)), new Set(images.map(({ manifest }) => manifest.digest)));
+    assert.equal(rows.length, images.length);
+    assert.equal(rows.at(-1)?.digest, headers['docker-content-digest']);
+    assert.equal(digestOf(body), headers['docker-content-digest']);
+  });
+
+  test('nothing of the inside shows when the inside fails', async () => {
+    const team = await bench.newTeam();
+    const answer = await bench.owner.send('GET', `/v2/${team.name}/x/tags/list?last=%00`);
+    assert.ok(answer.status === 404 || answer.status === 400, String(answer.status));
+    assert.ok(!/at .*\.ts|SELECT|sqlite/i.test(answer.body.toString()));
+  });
+});
+
+const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.ts', import.meta.url));
+const [sqlite] = databases;
+
+test('a disk that is full in the middle of a push: a clear answer, no part of a blob, and the server goes on', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const home = (await sqlite?.home()) ?? assert.fail();
+  t.after(() => home.remove());
+  // No file may grow beyond 16 or 32 MiB, as the shell counts: to a process, the same as a disk without space.
+  const child = spawn('sh', ['-c', 'ulimit -f 32768 && exec "$0" "$@"', process.execPath, PROGRAM, 'serve'], {
+    env: { PATH: process.env.PATH ?? '', WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: home.dataDir },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  let url = '';
+  for await (const line of createInterface({ input: child.stderr })) {
+    url = /"url":"(http:[^"]+)"/.exec(line)?.[1] ?? '';
+    if (url) break;
+  }
+  child.stderr.resume();
+  const client = ociClient(url, `Bearer ${await mintOwnerToken(home.dataDir)}`);
+  t.after(() => client.close());
+  await pushImage(client, 'my-org/app', 'before');
+  const filesBefore = readdirSync(registryDirectory(home.dataDir), { recursive: true }).length;
+
+  const large = Buffer.alloc(40 * 1024 * 1024, 'full');
+  const answer = await client.send('POST', `/v2/my-org/app/blobs/uploads/?digest=${digestOf(large)}`, { body: large });
+  assert.deepEqual([answer.status, codesIn(answer)], [507, ['UNKNOWN']]);
+  assert.match(answer.body.toString(), /no space left/);
+  assert.equal((await client.send('HEAD', `/v2/my-org/app/blobs/${digestOf(large)}`)).status, 404);
+  assert.equal(readdirSync(registryDirectory(home.dataDir), { recursive: true }).length, filesBefore);
+  const manifest = await pushImage(client, 'my-org/app', 'after');
+  assert.deepEqual((await client.send('GET', '/v2/my-org/app/manifests/after')).body, manifest.bytes);
+});

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ImagesService } from '../../src/contract/gen/chainguard/platform/registry/v2/images_pb.js';
+import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { eventsAbout } from '../support/inspect.ts';
+import { onEveryDatabase } from '../support/oci-bench.ts';
+import { codesIn, digestOf, INDEX, imageOf, indexOf, manifestOf, pushImage } from '../support/oci-client.ts';
+import { until } from '../support/until.ts';
+
+onEveryDatabase('the registry', (bench) => {
+  test('a two-architecture index comes back byte for byte, and the API shows what it is', async () => {
+    const { owner, api } = bench;
+    const team = await bench.newTeam();
+    const name = `${team.name}/app`;
+    const shared = Buffer.alloc(100_000, 7);
+    const images = {
+      amd64: imageOf('amd64', shared, Buffer.alloc(3_000_000, 'amd')),
+      arm64: imageOf('arm64', shared, Buffer.alloc(1_234_567, 'arm')),
+    };
+    for (const { blobs, manifest } of Object.values(images)) {
+      for (const blob of blobs) await owner.pushBlob(name, blob);
+      await owner.pushManifest(name, manifest.digest, manifest);
+    }
+    const index = indexOf({ amd64: images.amd64.manifest, arm64: images.arm64.manifest });
+    await owner.pushManifest(name, 'latest', index);
+
+    const pulled = await owner.send('GET', `/v2/${name}/manifests/latest`);
+    assert.deepEqual(pulled.body, index.bytes);
+    assert.equal(pulled.headers['content-type'], INDEX);
+    assert.equal(pulled.headers['docker-content-digest'], index.digest);
+    for (const { digest } of JSON.parse(pulled.body.toString()).manifests) {
+      const child = await owner.send('GET', `/v2/${name}/manifests/${digest}`);
+      assert.equal(digestOf(child.body), digest);
+      const { config, layers } = JSON.parse(child.body.toString());
+      for (const { digest, size } of [config, ...layers]) {
+        const { status, headers, body } = await owner.send('GET', `/v2/${name}/blobs/${digest}`);
+        assert.deepEqual([status, body.length, digestOf(body)], [200, size, digest]);
+        assert.equal(headers['content-length'], String(size));
+      }
+    }
+
+    const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
+    assert.deepEqual(
+      repos.map((repo) => repo.name),
+      ['app'],
+    );
+    const uid = repos[0]?.uid ?? '';
+    const { tags } = await api.call(TagsService.method.listTags, { uidp: { childrenOf: uid } });
+    assert.deepEqual(
+      tags.map((tag) => [tag.name, tag.digest]),
+      [['latest', index.digest]],
+    );
+    const { architectures } = await api.call(ImagesService.method.getArchitectures, {
+      repoUid: uid,
+      digest: index.digest,
+    });
+    assert.deepEqual(architectures, ['amd64', 'arm64']);
+    for (const [architecture, { size }] of Object.entries(images)) {
+      const answer = await api.call(ImagesService.method.getSize, { repoUid: uid, digest: index.digest, architecture });
+      assert.deepEqual([answer.architecture, answer.size], [architecture, BigInt(size)]);
+    }
+  });
+
+  test('every answer says what it is, and errors have a body unless HEAD asked', async () => {
+    const { owner } = bench;
+    const team = await bench.newTeam();
+    for (const verb of ['GET', 'HEAD']) {
+      const { status, headers, body } = await owner.send(verb, `/v2/${team.name}/nothing/manifests/latest`, {
+        headers: { 'x-request-id': `the-${verb}` },
+      });
+      assert.equal(status, 404);
+      assert.equal(headers['docker-distribution-api-version'], 'registry/2.0');
+      assert.equal(headers['x-request-id'], `the-${verb}`);
+      assert.equal(body.length > 0, verb === 'GET');
+    }
+    const nowhere = await owner.send('GET', '/v2/a/b/c');
+    assert.deepEqual([nowhere.status, codesIn(nowhere)], [404, ['UNSUPPORTED']]);
+    const wrongVerb = await owner.send('PATCH', `/v2/${team.name}/x/tags/list`);
+    assert.deepEqual([wrongVerb.status, wrongVerb.headers.allow], [405, 'GET, HEAD']);
+    assert.equal((await owner.send('GET', '/v2')).status, 200);
+  });
+
+  test('a push makes the repo, with the event that the API would write; not without its group', async () => {
+    const { api, db } = bench;
+    const team = await bench.newTeam();
+    const pusher = await bench.withRole('registry.push', team.uid);
+    await pushImage(pusher, `${team.name}/fresh`, 'v1');
+    const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
+    const [repo] = repos;
+    assert.equal(repo?.name, 'fresh');
+    const events = await eventsAbout(db, repo?.uid ?? '');
+    assert.equal(events[0]?.type, 'dev.chainguard.api.platform.registry.repo.created.v1');
+    assert.equal(events[0]?.scope, team.uid);
+
+    const missing = await pusher.send('POST', `/v2/${team.name}/no-group/app/blobs/uploads/`);
+    assert.deepEqual([missing.status, codesIn(missing)], [404, ['NAME_UNKNOWN']]);
+    const outside = await pusher.send('POST', `/v2/no-org/app/blobs/uploads/`);
+    assert.deepEqual([outside.status, codesIn(outside)], [403, ['DENIED']]);
+    // An empty index needs no blobs, so that its manifest is the first thing of its repo.
+    const index = manifestOf({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
+    await pusher.pushManifest(`${team.name}/only-an-index`, 'v1', index);
+  });
+
+  test('many pushes at once make one repo', async () => {
+    const { owner, api } = bench;
+    const team = await bench.newTeam();
+    const name = `${team.name}/crowded`;
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => owner.send('POST', `/v2/${name}/blobs/uploads/`)),
+    );
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([202]));
+    const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
+    assert.equal(repos.length, 1);
+  });
+
+  test('pushes and pulls are events that say who, what and when', async () => {
+    const { owner, db, server } = bench;
+    const team = await bench.newTeam();
+    const name = `${team.name}/watched`;
+    const first = await pushImage(owner, name, 'v1', 'one');
+    const second = await pushImage(owner, name, 'v1', 'two');
+    await owner.send('GET', `/v2/${name}/manifests/v1`, { headers: { 'user-agent': 'tester/1.0' } });
+    await owner.send('HEAD', `/v2/${name}/manifests/${first.digest}`);
+    await owner.send('GET', `/v2/${name}/blobs/${digestOf(Buffer.from('two'))}`);
+    const { uid } = (await db.get<{ uid: string }>(
+      "SELECT uid FROM resource WHERE kind = 'repo' AND parent = $1",
+      team.uid,
+    )) ?? { uid: '' };
+    // Two images of two blobs each, and three pulls, which are written after their answers.
+    const events = await until(
+      async () => (await eventsAbout(db, uid)).filter(({ type }) => type.startsWith('dev.chainguard.registry.')),
+      ({ length }) => length === 9,
+    );
+    const bodies = events.map(({ type, body }) => [type.split('.')[3], body?.type, body?.tag, body?.digest]);
+    assert.deepEqual(bodies.filter(([, type]) => type === 'manifest').slice(0, 4), [
+      ['push', 'manifest', 'v1', first.digest],
+      ['push', 'manifest', 'v1', second.digest],
+      ['pull', 'manifest', 'v1', second.digest],
+      ['pull', 'manifest', undefined, first.digest],
+    ]);
+    assert.ok(bodies.some(([kind, type]) => kind === 'pull' && type === 'blob'));
+    assert.ok(bodies.some(([kind, type]) => kind === 'push' && type === 'blob'));
+    const moved = events.find(({ body }) => body?.tag_previous_digest !== undefined);
+    assert.equal(moved?.body?.tag_previous_digest, first.digest);
+    const pulled = events.find(({ type, body }) => type.includes('.pull.') && body?.tag === 'v1');
+    assert.deepEqual([pulled?.scope, pulled?.bodyType], [team.uid, null]);
+    const { when, ...rest } = pulled?.body ?? {};
+    assert.match(String(when), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$/);
+    assert.deepEqual(rest, {
+      repository: name,
+      repo_id: uid,
+      tag: 'v1',
+      digest: second.digest,
+      method: 'GET',
+      type: 'manifest',
+      location: '',
+      remote_address: '127.0.0.1',
+      user_agent: 'tester/1.0',
+    });
+    const actor = await db.get<{ actor: string }>(
+      "SELECT actor FROM outbox WHERE subject = $1 AND type LIKE '%pull%'",
+      uid,
+    );
+    assert.match(actor?.actor ?? '', /"subject":"[0-9a-f]{40}/);
+    assert.ok(!(actor?.actor ?? '').includes(server.token));
+  });
+});

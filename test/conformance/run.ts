@@ -1,0 +1,81 @@
+/**
+ * Judges the registry by the conformance suite of the OCI distribution specification, built from its Go module at the
+ * version in go.mod: `npm run test:conformance`, or with `-- PostgreSQL` on that database. Nothing may fail, and nothing
+ * may be left out.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { databases } from '../support/databases.ts';
+import { spawnServer } from '../support/process.ts';
+
+const SUITE = 'github.com/opencontainers/distribution-spec/conformance';
+const here = import.meta.dirname;
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Runs the suite against a fresh server. */
+async function judge(): Promise<boolean> {
+  const scratch = mkdtempSync(join(tmpdir(), 'wharf-conformance-'));
+  const program = join(scratch, 'conformance');
+  say(`building ${SUITE}…`);
+  const built = spawnSync('go', ['build', '-o', program, SUITE], { cwd: here, stdio: ['ignore', 2, 2] });
+  if (built.status !== 0) throw new Error('the suite cannot be built');
+
+  const wanted = process.argv[2] ?? 'SQLite';
+  const database = databases.find(({ name }) => name === wanted);
+  if (!database) throw new Error(`there is no database ${wanted}`);
+  const home = await database.home();
+  const server = await spawnServer(home);
+  try {
+    const suite = spawn(program, [], {
+      cwd: scratch,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        PATH: process.env.PATH ?? '',
+        OCI_REGISTRY: new URL(server.url).host,
+        OCI_TLS: 'disabled',
+        OCI_REPO1: 'my-org/conformance',
+        OCI_REPO2: 'my-org/conformance-2',
+        OCI_USERNAME: 'anybody',
+        OCI_PASSWORD: await mintOwnerToken(home.dataDir),
+        OCI_RESULTS_DIR: join(scratch, 'results'),
+        // All of 1.1, and what the specification has beyond it so far.
+        OCI_VERSION: 'dev',
+      },
+    });
+    let report = '';
+    suite.stdout.setEncoding('utf8').on('data', (text: string) => {
+      report += text;
+    });
+    await once(suite, 'exit');
+    return isFlawless(report);
+  } finally {
+    await server.stop();
+    await home.remove();
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Shows the figures of a report, and all of it when they are not as they should be. */
+function isFlawless(report: string): boolean {
+  const counts = Object.fromEntries(
+    [...report.matchAll(/^ {2}(Disabled|Skip|Pass|FAIL|Error|Total)\.+: +(\d+)$/gm)].map(([, status, n]) => [
+      status,
+      Number(n),
+    ]),
+  );
+  const flawless = counts.Pass > 0 && counts.Pass === counts.Total;
+  if (!flawless) say(report);
+  say(
+    `conformance: ${Object.entries(counts)
+      .map(([status, n]) => `${status} ${n}`)
+      .join(', ')}`,
+  );
+  return flawless;
+}
+
+if (spawnSync('go', ['version']).status !== 0) say('conformance: skipped, because Go is not installed');
+else process.exitCode = (await judge()) ? 0 : 1;
