@@ -36,7 +36,14 @@ test('without any setting the defaults hold', () => {
     corsOrigins: ['*'],
     requestTimeout: 30_000,
     allowPrivateIssuers: false,
+    maxBlob: 100 * 1024 ** 3,
+    pullEvents: true,
   });
+});
+
+test('sizes are bytes, with or without a unit', () => {
+  assert.equal(loadConfig({}, { WHARF_MAX_BLOB: '5GiB' }).maxBlob, 5 * 1024 ** 3);
+  assert.throws(() => loadConfig({}, { WHARF_MAX_BLOB: 'huge' }), ConfigError);
 });
 
 test('a flag wins over its variable, and an empty value counts as unset', () => {
