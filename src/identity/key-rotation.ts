@@ -1,7 +1,8 @@
-import { generateKeyPair } from 'node:crypto';
+import { generateKeyPair, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { seal } from '../base/secretbox.ts';
+import { ACCESS_VERSION } from '../resource/write.ts';
 import { putSetting } from '../store/settings.ts';
 import type { Reader, Row, Store, Transaction } from '../store/store.ts';
 import { KEY_OVERLAP_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';
@@ -100,6 +101,8 @@ export async function revokeKey(store: Store, masterKey: Uint8Array, kid: string
     const revoked = (await listKeys(tx, now)).find((key) => key.kid === kid);
     if (revoked === undefined) return false;
     await tx.run(DELETE, kid);
+    // Whoever remembers what a token is worth, as the registry does, forgets it.
+    await putSetting(tx, ACCESS_VERSION, randomUUID());
     if (revoked.state === 'current') await bringIn(tx, fresh, now, now);
     if (revoked.state === 'next') await bringIn(tx, fresh, now, now + KEY_OVERLAP_MS);
     return true;

@@ -1,5 +1,9 @@
+import type { Clock } from '../base/clock.ts';
 import { createLru } from '../base/lru.ts';
 import type { Caller } from '../resource/context.ts';
+import { ACCESS_VERSION } from '../resource/write.ts';
+import { getSetting } from '../store/settings.ts';
+import type { Reader } from '../store/store.ts';
 import { OciError } from './errors.ts';
 import { type Action, parseScope, type Scope } from './scope.ts';
 
@@ -16,34 +20,45 @@ export interface Credential {
 }
 
 export interface CredentialsOptions {
+  readonly db: Reader;
+  readonly clock: Clock;
   /** Throws UNAUTHENTICATED. */
   readonly authenticate: (authorization: string) => Promise<Caller>;
 }
 
 export type ReadCredential = (authorization: string | undefined) => Promise<Credential>;
 
-/** Taking a token apart costs more than all else about a small request. */
-const MAX_KNOWN = 10_000;
+interface Known {
+  readonly credential: Credential;
+  /** The access version that this is known under. */
+  readonly version: string | undefined;
+  readonly until: number;
+}
 
-/** Takes tokens of ours and of third parties, as a bearer or as a Basic password with any user name. */
-export function createCredentials({ authenticate }: CredentialsOptions): ReadCredential {
-  const known = createLru<string, { readonly scopes: readonly Scope[] | undefined }>(MAX_KNOWN);
+const MAX_KNOWN = 2_000;
+/** What ends by itself, such as an identity with an end date, may go on for so long. */
+const KNOWN_FOR_MS = 5_000;
 
-  /** The scopes of a registry token; undefined for any other. Only read once the token has proven good. */
-  function scopesOf(token: string): readonly Scope[] | undefined {
-    const found = known.get(token) ?? { scopes: registryScopes(token) };
-    known.set(token, found);
-    return found.scopes;
-  }
+/**
+ * Takes tokens of ours and of third parties, as a bearer or as a Basic password with any user name. A client that pulls
+ * sends the same token with every request, so what it is worth is remembered, as long as nothing about access changes:
+ * one key look-up, and whatever was revoked is gone for the very next request.
+ */
+export function createCredentials({ db, clock, authenticate }: CredentialsOptions): ReadCredential {
+  const known = createLru<string, Known>(MAX_KNOWN);
 
   return async (authorization) => {
     const token = tokenIn(authorization);
+    const now = clock();
+    // Read before anything else about access, so that it can only be older than what is remembered under it.
+    const version = await getSetting(db, ACCESS_VERSION);
+    const found = known.get(token);
+    if (found && found.version === version && now < found.until) return found.credential;
     const caller = await authenticate(`Bearer ${token}`);
-    const isMeantFor = (name: string, action: Action): boolean => {
-      const scopes = scopesOf(token);
-      return scopes === undefined || scopes.some((scope) => scope.name === name && scope.actions.includes(action));
-    };
-    return { caller, token, isMeantFor };
+    const { aud, exp } = claimsIn(token);
+    const credential = { caller, token, isMeantFor: purposeOf(aud) };
+    known.set(token, { credential, version, until: Math.min(now + KNOWN_FOR_MS, exp * 1000) });
+    return credential;
   };
 }
 
@@ -61,14 +76,15 @@ function passwordIn(encoded: string): string {
   return colon < 0 ? '' : text.slice(colon + 1).trim();
 }
 
-function registryScopes(token: string): readonly Scope[] | undefined {
+/** What a token that has proven good says; one without an end is not remembered. */
+function claimsIn(token: string): { readonly aud: readonly string[]; readonly exp: number } {
   const [, payload = ''] = token.split('.');
-  let audiences: unknown;
-  try {
-    ({ aud: audiences } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(audiences) || !audiences.includes(REGISTRY_TOKEN)) return undefined;
-  return audiences.flatMap((audience) => parseScope(String(audience)) ?? []);
+  const { aud = [], exp = 0 } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
+  return { aud: [aud].flat().map(String), exp: Number(exp) };
+}
+
+function purposeOf(audiences: readonly string[]): Credential['isMeantFor'] {
+  if (!audiences.includes(REGISTRY_TOKEN)) return () => true;
+  const scopes: readonly Scope[] = audiences.flatMap((audience) => parseScope(audience) ?? []);
+  return (name, action) => scopes.some((scope) => scope.name === name && scope.actions.includes(action));
 }

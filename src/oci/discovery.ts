@@ -1,5 +1,5 @@
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { referrers } from '../domains/registry/referrers.ts';
+import { type Referrer, referrers } from '../domains/registry/referrers.ts';
 import { listTagNames } from '../domains/registry/tag-targets.ts';
 import type { Reader } from '../store/store.ts';
 import { type Answer, type Call, json } from './call.ts';
@@ -18,7 +18,18 @@ const LIST_REFERRERS = [Capability.CAP_REFERRERS_LIST];
 
 const MAX_TAGS = 1000;
 const MAX_REFERRERS = 200;
+const REFERRERS_AT_ONCE = 10;
+/** What clients take at most for a manifest, which this is to them. */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 const INDEX = 'application/vnd.oci.image.index.v1+json';
+
+interface Page {
+  readonly manifests: readonly Referrer[];
+  /** Where the next page begins; absent on the last one. */
+  readonly last?: string;
+}
+
+const NONE: Page = { manifests: [] };
 
 export function createDiscovery({ db, permission }: DiscoveryOptions) {
   async function tags(call: Call, { name }: RouteOf<'tags'>): Promise<Answer> {
@@ -43,10 +54,7 @@ export function createDiscovery({ db, permission }: DiscoveryOptions) {
     const artifactType = call.query.get('artifactType') || undefined;
     const repo = await permission.allow(call, name, 'pull', LIST_REFERRERS);
     const after = call.query.get('last') ?? '';
-    const query = { after, limit: MAX_REFERRERS + 1, ...(artifactType !== undefined && { artifactType }) };
-    const found = repo === undefined ? [] : await referrers(db, repo, digest, query);
-    const manifests = found.slice(0, MAX_REFERRERS);
-    const last = found.length > MAX_REFERRERS ? manifests.at(-1)?.digest : undefined;
+    const { manifests, last } = repo === undefined ? NONE : await referrersFrom(repo, digest, after, artifactType);
     return json(
       200,
       { schemaVersion: 2, mediaType: INDEX, manifests },
@@ -56,6 +64,21 @@ export function createDiscovery({ db, permission }: DiscoveryOptions) {
         ...(last !== undefined && { link: nextPage(`${name}/referrers/${digest}`, { artifactType, last }) }),
       },
     );
+  }
+
+  /** Annotations can be as long as a manifest, so a page ends when it is long, and few are read at a time. */
+  async function referrersFrom(repo: string, subject: string, after: string, artifactType?: string): Promise<Page> {
+    const manifests: Referrer[] = [];
+    let bytes = 0;
+    for (let last = after; ; ) {
+      const query = { after: last, limit: REFERRERS_AT_ONCE, ...(artifactType !== undefined && { artifactType }) };
+      const found = await referrers(db, repo, subject, query);
+      manifests.push(...found);
+      if (found.length < REFERRERS_AT_ONCE) return { manifests };
+      last = found.at(-1)?.digest ?? last;
+      bytes += JSON.stringify(found).length;
+      if (manifests.length >= MAX_REFERRERS || bytes >= MAX_PAGE_BYTES) return { manifests, last };
+    }
   }
 
   return { tags, referrers: listReferrers };

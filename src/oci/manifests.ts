@@ -38,7 +38,7 @@ export interface ManifestsOptions {
 type Route = RouteOf<'manifest'>;
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** How many names one push may give a manifest besides the one in its path. */
+/** How many tags a push by digest may name. */
 const MAX_TAGS = 10;
 
 const PULL = [Capability.CAP_REPO_LIST, Capability.CAP_MANIFEST_LIST];

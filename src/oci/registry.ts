@@ -64,7 +64,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, metrics } = options;
   const db = store.reader;
   const challenges = createChallenges(publicUrl);
-  const readCredential = createCredentials({ authenticate });
+  const readCredential = createCredentials({ db, clock, authenticate });
   const permission = createPermission({ db, challenges });
   const inRepo = createRepoMaker({ store, methods, operations });
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;

@@ -46,7 +46,6 @@ export function createUploads({ blobs, permission, inRepo, mounts, ids, fence, m
     if (mounted !== undefined) return created(name, mounted);
     const digest = call.query.get('digest');
     if (digest !== null) return takeWhole(call, target, requireDigest(digest));
-    refuseLarge(0, lengthOf(call.req));
     const repo = target.repo ?? (await inRepo(call, target, async (_tx, made) => made));
     const id = await blobs.begin();
     return { status: 202, headers: progress({ id, target, location: locationOf(call, target, repo, id) }, 0) };

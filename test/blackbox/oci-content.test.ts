@@ -99,6 +99,42 @@ onEveryDatabase('what a registry holds', (bench) => {
     assert.equal((await owner.send('GET', `/v2/${team.name}/none/referrers/${subject.digest}`)).status, 200);
   });
 
+  test('many referrers, with much to say, come in pages', async () => {
+    const { owner } = bench;
+    const team = await bench.newTeam();
+    const name = `${team.name}/discussed`;
+    const subject = await pushImage(owner, name, 'v1');
+    await owner.pushBlob(name, EMPTY);
+    const digests: string[] = [];
+    for (let i = 0; i < 25; i++) {
+      const { digest } = await about(i, 250_000);
+      digests.push(digest);
+    }
+    async function about(i: number, length: number): Promise<Manifest> {
+      const manifest = manifestOf({
+        schemaVersion: 2,
+        mediaType: IMAGE,
+        config: describe(EMPTY_TYPE, EMPTY),
+        layers: [],
+        subject: describe(subject.mediaType, subject.bytes),
+        annotations: { note: `${i}`.padEnd(length, '.') },
+      } as { mediaType: string });
+      await owner.pushManifest(name, manifest.digest, manifest);
+      return manifest;
+    }
+    const seen: string[] = [];
+    let pages = 0;
+    for (let next = `/v2/${name}/referrers/${subject.digest}`; next !== ''; pages++) {
+      const { status, headers, body } = await owner.send('GET', next);
+      assert.equal(status, 200);
+      assert.ok(body.length < 5_000_000);
+      seen.push(...JSON.parse(body.toString()).manifests.map(({ digest }: { digest: string }) => digest));
+      next = /^<([^>]+)>; rel="next"$/.exec(headers.link?.toString() ?? '')?.[1] ?? '';
+    }
+    assert.deepEqual(seen, digests.sort());
+    assert.equal(pages, 3);
+  });
+
   test('tags, manifests and blobs are deleted, and what is needed is not', async () => {
     const { owner } = bench;
     const team = await bench.newTeam();

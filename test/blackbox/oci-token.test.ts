@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { revokeKey } from '../../src/identity/key-rotation.ts';
+import { openMasterKey } from '../../src/identity/master-key.ts';
+import { openStore } from '../../src/store/open.ts';
 import { callerWith } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { benchOn, onEveryDatabase } from '../support/oci-bench.ts';
@@ -109,6 +112,37 @@ onEveryDatabase('registry tokens', (bench) => {
     assert.ok(challenge.includes(`scope="repository:${target}:pull,push repository:${source}:pull"`), challenge);
   });
 
+  test('a token of ours is as good as a password, and a narrow one buys no more than itself', async () => {
+    const { team, password } = await somebody('registry.push');
+    const name = `${team.name}/ours`;
+    await pushImage(bench.owner, name, 'v1');
+    const exchange = async (query: string) => {
+      const path = `/sts/exchange?aud=${encodeURIComponent(bench.server.url)}${query}`;
+      const { status, body } = await bench.as(`Bearer ${password}`).send('POST', path);
+      assert.equal(status, 200, body.toString());
+      return String(json(body).token);
+    };
+    const scope = encodeURIComponent(`repository:${name}:pull,push`);
+    const bought = async (token: string) => {
+      const { body } = await bench.as(basic(token)).send('GET', `/v2/token?service=here&scope=${scope}`);
+      return bench.as(`Bearer ${json(body).token}`);
+    };
+    const whole = await exchange('');
+    for (const client of [bench.as(basic(whole)), bench.as(`Bearer ${whole}`), await bought(whole)]) {
+      assert.equal((await client.send('GET', `/v2/${name}/manifests/v1`)).status, 200);
+      assert.equal((await client.send('POST', `/v2/${name}/blobs/uploads/`)).status, 202);
+    }
+    const reading = await exchange('&cap=repo.list&cap=manifest.list&cap=tag.list');
+    for (const client of [bench.as(basic(reading)), await bought(reading)]) {
+      assert.equal((await client.send('GET', `/v2/${name}/manifests/v1`)).status, 200);
+      assert.equal((await client.send('POST', `/v2/${name}/blobs/uploads/`)).status, 403);
+    }
+    const elsewhere = await exchange(`&scopes=${(await bench.newTeam()).uid}`);
+    for (const client of [bench.as(basic(elsewhere)), await bought(elsewhere)]) {
+      assert.equal((await client.send('GET', `/v2/${name}/manifests/v1`)).status, 403);
+    }
+  });
+
   test('a registry token buys no other token', async () => {
     const { team, ask } = await somebody('registry.push');
     const { token } = await ask(`repository:${team.name}/app:pull`);
@@ -117,6 +151,22 @@ onEveryDatabase('registry tokens', (bench) => {
       .as(`Bearer ${token}`)
       .send('POST', `/sts/exchange?aud=${encodeURIComponent(bench.server.url)}`);
     assert.equal(exchange.status, 401, exchange.body.toString());
+  });
+
+  test('a token whose key was revoked is gone for the very next request', async () => {
+    const { ask } = await somebody('viewer');
+    const { token } = await ask();
+    const client = bench.as(`Bearer ${token}`);
+    assert.equal((await client.send('GET', '/v2/')).status, 200);
+    const { kid } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString());
+    const store = await openStore(bench.server.home);
+    try {
+      const masterKey = await openMasterKey(store, { dataDir: bench.server.home.dataDir, configured: undefined });
+      assert.ok(await revokeKey(store, masterKey, kid, Date.now()));
+    } finally {
+      await store.close();
+    }
+    assert.equal((await client.send('GET', '/v2/')).status, 401);
   });
 
   test('the form that docker posts is taken, and nobody without credentials is', async () => {

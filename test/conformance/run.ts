@@ -77,5 +77,12 @@ function isFlawless(report: string): boolean {
   return flawless;
 }
 
-if (spawnSync('go', ['version']).status !== 0) say('conformance: skipped, because Go is not installed');
-else process.exitCode = (await judge()) ? 0 : 1;
+if (spawnSync('go', ['version']).status !== 0) {
+  say('conformance: skipped, because Go is not installed');
+} else {
+  const isGood = await judge().catch((error: Error) => {
+    say(`conformance: ${error.message}`);
+    return false;
+  });
+  process.exitCode = isGood ? 0 : 1;
+}

@@ -1,4 +1,5 @@
 import { padded } from './padded.ts';
+import type { Filter } from './plan.ts';
 
 /** One run of rows inside the extent of a list; a page merges the heads of a few of them. */
 export type Source = Run & { readonly checks: readonly Check[] };
@@ -87,30 +88,18 @@ const between = (uid: string, { withLow }: { readonly withLow: boolean }, at: (n
 ];
 
 /** Whether the row `uid`, with `key` in the order of the check, stands in one of its lists. */
-export const isListed = (
-  { lists, sort, lacks }: Check,
-  uid: string,
-  key: string,
-  slot: (at: number) => string,
-): string =>
-  exists(lacks, `entry x WHERE x.list IN (${slots(lists, slot)}) AND x.sort = '${sort}' AND x.key = ${key}`, uid);
+export function isListed(check: Check, uid: string, key: string, slot: (at: number) => string): string {
+  const { lists, sort, lacks } = check;
+  const having = `x.list IN (${slots(lists, slot)}) AND x.sort = '${sort}' AND x.key = ${key}`;
+  return exists(lacks, `entry x WHERE ${having}`, uid);
+}
 
 /** Whether the row `uid` has one of these values of a reference. */
-export const refers = (
-  {
-    field,
-    values,
-    lacks = false,
-  }: { readonly field: string; readonly values: readonly string[]; readonly lacks?: boolean },
-  kind: string,
-  uid: string,
-  slot: (at: number) => string,
-): string =>
-  exists(
-    lacks,
-    `reference x WHERE x.kind = ${kind} AND x.field = '${field}' AND x.value IN (${slots(values, slot)})`,
-    uid,
-  );
+export function refers(filter: Filter, kind: string, uid: string, slot: (at: number) => string): string {
+  const { field, values, lacks = false } = filter;
+  const having = `x.kind = ${kind} AND x.field = '${field}' AND x.value IN (${slots(values, slot)})`;
+  return exists(lacks, `reference x WHERE ${having}`, uid);
+}
 
 const slots = (values: readonly unknown[], slot: (at: number) => string): string =>
   padded(values)

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isRegistryPath, routeOf } from './routes.ts';
+
+test('a path is read from its end, so that a repo may have any name', () => {
+  assert.deepEqual(routeOf('/v2/'), { kind: 'base' });
+  assert.deepEqual(routeOf('/v2'), { kind: 'base' });
+  assert.deepEqual(routeOf('/v2/token'), { kind: 'token' });
+  assert.deepEqual(routeOf('/v2/_catalog'), { kind: 'catalog' });
+  assert.deepEqual(routeOf('/v2/a/b/manifests/v1'), { kind: 'manifest', name: 'a/b', reference: 'v1' });
+  assert.deepEqual(routeOf('/v2/a/manifests/manifests/list'), {
+    kind: 'manifest',
+    name: 'a/manifests',
+    reference: 'list',
+  });
+  assert.deepEqual(routeOf('/v2/a/blobs/uploads/manifests/x'), {
+    kind: 'manifest',
+    name: 'a/blobs/uploads',
+    reference: 'x',
+  });
+  assert.deepEqual(routeOf('/v2/a/b/blobs/sha256%3Aab'), { kind: 'blob', name: 'a/b', digest: 'sha256:ab' });
+  assert.deepEqual(routeOf('/v2/a/b/blobs/uploads/'), { kind: 'uploads', name: 'a/b' });
+  assert.deepEqual(routeOf('/v2/a/b/blobs/uploads'), { kind: 'uploads', name: 'a/b' });
+  assert.deepEqual(routeOf('/v2/a/b/blobs/uploads/id'), { kind: 'upload', name: 'a/b', id: 'id' });
+  assert.deepEqual(routeOf('/v2/a/tags/tags/list'), { kind: 'tags', name: 'a/tags' });
+  assert.deepEqual(routeOf('/v2/a/b/referrers/sha256:ab'), { kind: 'referrers', name: 'a/b', digest: 'sha256:ab' });
+});
+
+test('what leads nowhere is no route', () => {
+  for (const path of [
+    '/v2/a',
+    '/v2/a/b',
+    '/v2/a/b/tags/other',
+    '/v2/manifests/x',
+    '/v2/uploads/x',
+    '/v2/a/uploads/x',
+  ]) {
+    assert.equal(routeOf(path), undefined, path);
+  }
+});
+
+test('only what is below /v2/ is ours', () => {
+  assert.ok(isRegistryPath('/v2') && isRegistryPath('/v2/') && isRegistryPath('/v2/x'));
+  assert.ok(!isRegistryPath('/v2x') && !isRegistryPath('/registry/v2/repos') && !isRegistryPath('/'));
+});
