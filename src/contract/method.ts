@@ -27,8 +27,11 @@ export interface Method {
   readonly domain: string;
   readonly desc: DescMethodUnary;
   readonly routes: readonly Route[];
-  /** `public` asks for no token; `scoped` checks at the uid in `scope`; `unscoped` leaves the narrowing to the handler. */
-  readonly access: 'public' | 'scoped' | 'unscoped';
+  /**
+   * `public` asks for no token, `optional` neither, but knows the caller by one; `scoped` checks at the uid in `scope`;
+   * `unscoped` leaves the narrowing to the handler.
+   */
+  readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
   /** The caller needs all of them. */
   readonly capabilities: readonly Capability[];
   /** Proto field path to the uid that is the scope, such as `['group', 'uid']`; empty when the method has none. */

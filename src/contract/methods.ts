@@ -19,12 +19,18 @@ import { file_chainguard_platform_registry_v2_tags } from './gen/chainguard/plat
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from './gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { http } from './gen/google/api/annotations_pb.js';
 import type { HttpRule } from './gen/google/api/http_pb.js';
-import { file_platform_auth_v1_auth_platform } from './gen/platform/auth/v1/auth.platform_pb.js';
-import { file_platform_oidc_v1_oidc_platform } from './gen/platform/oidc/v1/oidc.platform_pb.js';
 import { file_wharfinger_access_v1_access } from './gen/wharfinger/access/v1/access_pb.js';
 import { file_wharfinger_access_v1_access_requests } from './gen/wharfinger/access/v1/access_requests_pb.js';
+import { file_wharfinger_events_v1_deliveries } from './gen/wharfinger/events/v1/deliveries_pb.js';
+import { file_wharfinger_events_v1_sinks } from './gen/wharfinger/events/v1/sinks_pb.js';
+import { file_wharfinger_imports_v1_advisories } from './gen/wharfinger/imports/v1/advisories_pb.js';
+import { file_wharfinger_imports_v1_libraries } from './gen/wharfinger/imports/v1/libraries_pb.js';
+import { file_wharfinger_imports_v1_reports } from './gen/wharfinger/imports/v1/reports_pb.js';
+import { file_wharfinger_imports_v1_vulnerabilities } from './gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import * as options from './gen/wharfinger/options/v1/options_pb.js';
+import { file_wharfinger_reports_v1_reports } from './gen/wharfinger/reports/v1/reports_pb.js';
 import type { EventSpec, Method, Route, Verb } from './method.ts';
+import { v1Files } from './v1-files.ts';
 
 /** The seven domains of v2. */
 export const v2Files: readonly DescFile[] = [
@@ -47,17 +53,21 @@ export const v2Files: readonly DescFile[] = [
   file_chainguard_platform_ping_v2_ping,
 ];
 
-/** What v2 leaves to v1: the token exchange, and who the caller is. */
-export const identityFiles: readonly DescFile[] = [
-  file_platform_oidc_v1_oidc_platform,
-  file_platform_auth_v1_auth_platform,
+/** What we add under a name and a path of our own. */
+const ownFiles: readonly DescFile[] = [
+  file_wharfinger_access_v1_access,
+  file_wharfinger_access_v1_access_requests,
+  file_wharfinger_events_v1_deliveries,
+  file_wharfinger_events_v1_sinks,
+  file_wharfinger_imports_v1_advisories,
+  file_wharfinger_imports_v1_libraries,
+  file_wharfinger_imports_v1_reports,
+  file_wharfinger_imports_v1_vulnerabilities,
+  file_wharfinger_reports_v1_reports,
 ];
 
-/** What we add under a name and a path of our own. */
-const ownFiles: readonly DescFile[] = [file_wharfinger_access_v1_access, file_wharfinger_access_v1_access_requests];
-
 /** Everything that is served. */
-export const files: readonly DescFile[] = [...v2Files, ...identityFiles, ...ownFiles];
+export const files: readonly DescFile[] = [...v2Files, ...v1Files, ...ownFiles];
 
 export const services: readonly DescService[] = files.flatMap((file) => file.services);
 
@@ -70,15 +80,15 @@ function readMethod(desc: DescMethod): Method {
   const incomplete = (problem: string) => new Error(`contract: ${id} ${problem}`);
 
   if (!isUnary(desc)) throw incomplete('streams; only unary methods are served');
-  if (!hasOption(desc, http)) throw incomplete('has no google.api.http route');
+  if (!hasOption(desc, http) && !grpcOnly.has(id)) throw incomplete('has no google.api.http route');
   if (!hasOption(desc, options.access)) throw incomplete('has no wharfinger.options.v1.access option');
 
-  const rule = getOption(desc, http);
   const access = getOption(desc, options.access);
   const scope = scopeOf(desc.input);
   if (access.public && (access.unscoped || access.capabilities.length > 0)) {
     throw incomplete('is public and yet asks for capabilities');
   }
+  if (access.recognizesCaller && !access.public) throw incomplete('recognizes callers, but is not public');
   if (!access.public && !access.unscoped && scope.length === 0) {
     throw incomplete(
       `is checked at a scope, but ${desc.input.typeName} marks no field with wharfinger.options.v1.scope`,
@@ -88,16 +98,30 @@ function readMethod(desc: DescMethod): Method {
     id,
     domain: domainOf(desc.parent.file),
     desc,
-    routes: [rule, ...rule.additionalBindings].map((binding) => {
+    routes: bindingsOf(desc).map((binding) => {
       const route = readRoute(binding);
       if (route === undefined) throw incomplete('has a google.api.http binding without a verb that we serve');
       return route;
     }),
-    access: access.public ? 'public' : access.unscoped ? 'unscoped' : 'scoped',
+    access: kindOf(access),
     capabilities: access.capabilities,
     scope,
     event: hasOption(desc, options.event) ? readEvent(getOption(desc, options.event), incomplete) : undefined,
   };
+}
+
+/** Methods that never had a route. */
+const grpcOnly: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);
+
+function bindingsOf(desc: DescMethod): readonly HttpRule[] {
+  if (!hasOption(desc, http)) return [];
+  const rule = getOption(desc, http);
+  return [rule, ...rule.additionalBindings];
+}
+
+function kindOf({ public: isPublic, recognizesCaller, unscoped }: options.Access): Method['access'] {
+  if (isPublic) return recognizesCaller ? 'optional' : 'public';
+  return unscoped ? 'unscoped' : 'scoped';
 }
 
 const isUnary = (desc: DescMethod): desc is DescMethodUnary => desc.methodKind === 'unary';

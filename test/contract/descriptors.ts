@@ -22,7 +22,8 @@ export function declaredByDescriptors(files: readonly DescFile[]): Declarations 
       input: method.desc.input.typeName,
       output: method.desc.output.typeName,
       routes: method.routes,
-      access: method.access,
+      // That a token may be sent where none is needed is an addition of ours.
+      access: method.access === 'optional' ? 'public' : method.access,
       capabilities: method.capabilities.map((capability) => Capability[capability]),
       scope: method.scope.join('.'),
       event: method.event && { ...method.event, audience: method.event.audience.toUpperCase() },
@@ -42,6 +43,7 @@ function addMessage(found: Declarations, message: DescMessage): void {
       Array.from({ length: end - start }, (_, i) => start + i),
     ),
     reservedNames: message.proto.reservedName,
+    deprecated: message.deprecated,
     resource: resourceOf(message),
   });
   for (const field of message.fields) {
@@ -86,5 +88,9 @@ function addEnum(found: Declarations, enumeration: DescEnum): void {
   found.set(enumeration.typeName, {
     file: pathOf(enumeration.file),
     values: enumeration.values.map(({ name, number }) => `${name} = ${number}`),
+    // In an enum, a range includes its `end`.
+    reservedNumbers: enumeration.proto.reservedRange.flatMap(({ start, end }) =>
+      Array.from({ length: end - start + 1 }, (_, i) => start + i),
+    ),
   });
 }

@@ -16,7 +16,7 @@ interface MethodFacts {
   name: string;
   input: string;
   output: string;
-  http: RouteFacts & { additional_bindings?: RouteFacts[] };
+  http: (RouteFacts & { additional_bindings?: RouteFacts[] }) | null;
   iam_mode: string;
   capabilities: string[];
   unscoped: boolean;
@@ -35,8 +35,9 @@ interface MessageFacts {
   full_name: string;
   fields: FieldFacts[];
   oneofs?: string[];
-  reserved_numbers?: number[];
+  reserved_numbers?: ReservedFacts[];
   reserved_names?: string[];
+  deprecated?: boolean;
   resource?: { type: string; pattern: string[]; plural: string; singular: string };
   messages?: Record<string, MessageFacts>;
   enums?: Record<string, EnumFacts>;
@@ -59,9 +60,13 @@ interface FieldFacts {
 interface EnumFacts {
   full_name: string;
   values: { name: string; number: number }[];
+  reserved_numbers?: ReservedFacts[];
 }
 
-export const readFacts = (name: 'v2' | 'v1-identity'): Facts =>
+/** A number, or a range such as `3-6`. */
+type ReservedFacts = number | string;
+
+export const readFacts = (name: 'v1' | 'v2'): Facts =>
   JSON.parse(readFileSync(new URL(`../data/${name}.json`, import.meta.url), 'utf8'));
 
 /** One entry for each file, service, method, message, field and enum: its full name, and all there is to say about it. */
@@ -86,11 +91,7 @@ function addService(found: Declarations, service: { full_name: string; methods: 
     found.set(`${service.full_name}/${method.name}`, {
       input: method.input,
       output: method.output,
-      routes: [method.http, ...(method.http.additional_bindings ?? [])].map(({ verb, path, body }) => ({
-        verb,
-        template: path,
-        body: body ?? undefined,
-      })),
+      routes: routesOf(method).map(({ verb, path, body }) => ({ verb, template: path, body: body ?? undefined })),
       access: accessOf(method),
       capabilities: method.capabilities,
       scope: method.scope_fields.join(),
@@ -98,6 +99,8 @@ function addService(found: Declarations, service: { full_name: string; methods: 
     });
   }
 }
+
+const routesOf = ({ http }: MethodFacts): RouteFacts[] => (http ? [http, ...(http.additional_bindings ?? [])] : []);
 
 /** A method without an iam option authenticates by itself; one that asks for nothing takes any valid token. */
 function accessOf({ iam_mode, iam_disabled, unscoped, capabilities, scope_fields }: MethodFacts): string {
@@ -109,8 +112,9 @@ function addMessage(found: Declarations, message: MessageFacts, file: string): v
   found.set(message.full_name, {
     file,
     oneofs: message.oneofs ?? [],
-    reservedNumbers: message.reserved_numbers ?? [],
+    reservedNumbers: reserved(message.reserved_numbers),
     reservedNames: message.reserved_names ?? [],
+    deprecated: message.deprecated ?? false,
     resource: message.resource,
   });
   for (const field of message.fields) {
@@ -135,6 +139,14 @@ function addEnum(found: Declarations, enumeration: EnumFacts, file: string): voi
   found.set(enumeration.full_name, {
     file,
     values: enumeration.values.map(({ name, number }) => `${name} = ${number}`),
+    reservedNumbers: reserved(enumeration.reserved_numbers),
+  });
+}
+
+function reserved(facts: readonly ReservedFacts[] = []): number[] {
+  return facts.flatMap((fact) => {
+    const [first = NaN, last = first] = String(fact).split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   });
 }
 

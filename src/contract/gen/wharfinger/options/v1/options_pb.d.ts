@@ -38,6 +38,14 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
    * @generated from field: bool public = 3;
    */
   public: boolean;
+
+  /**
+   * With `public`: whoever sends a token is recognized by it, and may be shown more. Otherwise a token
+   * is not even looked at.
+   *
+   * @generated from field: bool recognizes_caller = 4;
+   */
+  recognizesCaller: boolean;
 };
 
 /**

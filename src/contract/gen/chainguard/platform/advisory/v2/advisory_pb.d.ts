@@ -386,19 +386,22 @@ export declare const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetada
  */
 export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platform.advisory.v2.ListResolvedVulnsReportsRequest"> & {
   /**
+   * In a query string, each is `image_refs[0].repo=...&image_refs[0].tags=...`, or a JSON object:
+   * `image_refs={"repo":"...","tags":["..."]}`.
+   *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
    */
   imageRefs: ImageRef[];
 
   /**
-   * The first day.
+   * What the images had at this time counts as resolved on the day that they no longer had it.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * The last day.
+   * What the images have again at this time does not count. At most a year after the start.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -1053,7 +1056,8 @@ export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix>;
  */
 export declare const SecurityAdvisoryService: GenService<{
   /**
-   * Lists advisory documents. Needs no token.
+   * Lists advisory documents, by id unless ordered otherwise. Needs no token for the advisories of groups that are open
+   * to everybody; a token shows also those that the caller may list.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -1063,7 +1067,8 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Lists what is known of vulnerabilities, by id unless ordered otherwise. Needs no token.
+   * Lists what is known of vulnerabilities, by id unless ordered otherwise. Needs no token for what groups know that are
+   * open to everybody; a token shows also what groups know whose advisories the caller may list.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */

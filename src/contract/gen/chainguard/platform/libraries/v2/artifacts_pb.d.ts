@@ -40,6 +40,8 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
   ecosystem: Ecosystem;
 
   /**
+   * The newest release by the rules of its ecosystem; what comes before a release only where there is none.
+   *
    * @generated from field: string latest_version = 5;
    */
   latestVersion: string;
@@ -99,7 +101,7 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.
   description: string;
 
   /**
-   * When it was created.
+   * When its files were made, as they say themselves.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
@@ -147,7 +149,7 @@ export declare type ListArtifactsRequest = Message<"chainguard.platform.librarie
   query: string;
 
   /**
-   * Only those built for this version of CUDA; empty for those built without it.
+   * Only those built for this version of CUDA, such as `12.1` or `cu121`.
    *
    * @generated from field: optional string cuda_version = 3;
    */
@@ -242,7 +244,7 @@ export declare const ListArtifactsResponseSchema: GenMessage<ListArtifactsRespon
  */
 export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactVersionsRequest"> & {
   /**
-   * The uid of the artifact.
+   * The uid of the artifact, or the last part of it. In the path of a URL, its slashes go as %2F.
    *
    * @generated from field: string artifact_id = 1;
    */
