@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import type { LogLevel } from './base/log.ts';
+import { isUid } from './base/uid.ts';
 import { name } from './resource/rules.ts';
 
 /** A setting that makes no sense. The message is one line fit for the person who set it. */
@@ -66,6 +67,14 @@ export function origin(text: string): string {
   return url.origin;
 }
 
+/** The uids of some groups. */
+export function uids(text: string): readonly string[] {
+  const listed = text.split(',').map((part) => part.trim());
+  const given = listed.filter((part) => part !== '');
+  if (given.every(isUid)) return given;
+  throw new ConfigError('write uids separated by commas, as `wharf iam groups list` shows them');
+}
+
 export function corsOrigins(text: string): readonly string[] {
   if (text.trim() === '*') return ['*'];
   const listed = text.split(',').map((part) => part.trim());
@@ -99,6 +108,15 @@ export function yesOrNo(text: string): boolean {
   return text.toLowerCase() === 'true';
 }
 
+/** A whole number between `min` and `max`. */
+export function count(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new ConfigError(`write a whole number from ${min} to ${max}`);
+  };
+}
+
 /** The 32 bytes of a key, written in hex or base64. */
 export function key(text: string): Uint8Array {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
@@ -127,6 +145,13 @@ export function duration(min: string, max: string): (text: string) => number {
       `write a time from ${min} to ${max}, such as 90s or 1h (units: ${Object.keys(unitMs).join(', ')})`,
     );
   };
+}
+
+/** Reads times separated by commas, such as `0s, 5s, 5m`. */
+export function schedule(text: string): readonly number[] {
+  const times = text.split(',').map((part) => milliseconds(part.trim()));
+  if (times.length <= 20 && times.every((ms) => ms >= 0 && ms <= 7 * 86_400_000)) return times;
+  throw new ConfigError('write at most 20 times of up to 7d, separated by commas, such as 0s,5s,5m');
 }
 
 function milliseconds(text: string): number {

@@ -34,6 +34,7 @@ test('without any setting the defaults hold', () => {
     masterKey: undefined,
     org: 'my-org',
     corsOrigins: ['*'],
+    workers: 1,
     requestTimeout: 30_000,
     allowPrivateIssuers: false,
     maxBlob: 100 * 1024 ** 3,

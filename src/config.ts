@@ -4,6 +4,7 @@ import {
   address,
   ConfigError,
   corsOrigins,
+  count,
   databaseUrl,
   directory,
   domain,
@@ -13,7 +14,9 @@ import {
   logLevel,
   organization,
   origin,
+  schedule,
   size,
+  uids,
   yesOrNo,
 } from './config-values.ts';
 
@@ -47,12 +50,20 @@ export const settings = {
   masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: key, secret: true, meaning: 'encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, flags show in process lists' },
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: organization, meaning: 'name of the organization that the first start creates' },
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: corsOrigins, mayBeEmpty: true, meaning: 'web origins that may call the API: *, or some separated by commas, or empty for none' },
+  workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: count(1, 64), meaning: 'how many processes share the port' },
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: duration('1ms', '1h'), meaning: 'the longest time a request may take' },
   allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether identities may trust issuers at private addresses, and over http on this machine' },
   /** In bytes. */
   maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: size('1MiB', '1024TiB'), meaning: 'the largest blob, such as a layer of an image, that can be pushed' },
+  publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', parse: uids, mayBeEmpty: true, meaning: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata anybody may read without a token' },
   pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: yesOrNo, meaning: 'whether pulls from the registry are events, as pushes are' },
+  allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether events may be sent to private addresses, and over http on this machine' },
+  /** In milliseconds, as the next three. */
+  deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: schedule, meaning: 'how long to wait before each attempt to deliver an event' },
+  deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: duration('10ms', '5m'), meaning: 'the longest time an attempt to deliver an event may take' },
+  deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: duration('1s', '365d'), meaning: 'how long a sink may fail before it is disabled' },
+  eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: duration('1h', '3650d'), meaning: 'how long events that were sent, and the record of it, are kept' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;

@@ -1,15 +1,20 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { createAccess } from './access/access.ts';
 import { nobody } from './access/caller.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
-import { createMetrics } from './base/metrics.ts';
-import { seal } from './base/secretbox.ts';
+import { createMetrics, type Metrics } from './base/metrics.ts';
+import { open, seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
+import { createCompatOperations } from './compat/compat.ts';
 import type { Config } from './config.ts';
-import { files, methodTable } from './contract/methods.ts';
+import { betaFiles, withBeta } from './contract/beta.ts';
+import { files, methodTable, v2Files } from './contract/methods.ts';
+import { createDelivery } from './delivery/delivery.ts';
+import { sinkProblem } from './delivery/sink-url.ts';
 import { createOperations } from './domains/domains.ts';
 import { syncBuiltinRoles } from './domains/iam/builtin-role-records.ts';
 import { createAuthenticator } from './identity/authenticate.ts';
@@ -24,6 +29,7 @@ import { createVerifier } from './identity/verify.ts';
 import { createRegistry, registryDirectory } from './oci/registry.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { pageTokens } from './resource/list/page-token.ts';
+import { announceWrites } from './store/announced.ts';
 import { observeStore } from './store/observed.ts';
 import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
@@ -49,16 +55,23 @@ export interface Server {
 export interface StartOptions {
   readonly log?: Log;
   readonly clock?: Clock;
+  /** Where connections come from, unless this process listens itself. */
+  readonly connections?: Connections;
+  /** What `/metrics` shows, where this process is not all of the server. */
+  readonly publishMetrics?: (own: Metrics) => Pick<Metrics, 'contentType' | 'text'>;
 }
+
+/** Connections at a port that somebody else listens at. Answers the port. */
+export type Connections = (accept: (socket: Socket) => void) => Promise<number>;
 
 /** Puts the house together, from the database up to the port. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
-  const { log = createLogger({ level: config.logLevel }), clock = systemClock } = options;
+  const { log = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics, connections } = options;
   const metrics = createMetrics();
   const opened = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
   const store = observeStore(opened, metrics);
   try {
-    return await serve(config, store, metrics, log, clock);
+    return await serve(config, store, { ...metrics, ...publishMetrics?.(metrics) }, log, clock, connections);
   } catch (error) {
     await store.close();
     throw error;
@@ -67,11 +80,14 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 
 async function serve(
   config: Config,
-  store: Store,
-  metrics: ReturnType<typeof createMetrics>,
+  quiet: Store,
+  metrics: Metrics,
   log: Log,
   clock: Clock,
+  connections?: Connections,
 ): Promise<Server> {
+  let wakeDelivery = (): void => {};
+  const store = announceWrites(quiet, () => wakeDelivery());
   await syncBuiltinRoles(store, clock);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
@@ -102,14 +118,17 @@ async function serve(
     publicUrl,
     seen: createLastSeen({ store, clock, log }),
   });
-  const methods = methodTable(files);
-  const operations = {
+  const methods = withBeta(methodTable(files));
+  const domains = {
     ...createOperations(pageTokens(await pageTokenKey(store)), {
       seal: (secret, context) => seal(masterKey, secret, context),
       publicUrl,
+      publicAdvisoryGroups: config.publicAdvisoryGroups,
+      sinkProblem: (sink) => sinkProblem(sink, config.allowInsecureSinks),
     }),
     ...issuer.operations,
   };
+  const operations = { ...domains, ...createCompatOperations(domains) };
   const call = createPipeline({
     operations,
     store,
@@ -150,14 +169,31 @@ async function serve(
   ];
   const listener = createListener({
     http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
-    grpc: createGrpc({ ...wire, files }),
+    grpc: createGrpc({ ...wire, files: [...files, ...betaFiles(v2Files)] }),
     serviceDomain,
     newRequestId: randomUUID,
     log,
     ...(config.tls && { tls: config.tls }),
   });
-  const address = await listener.listen(config.listen.host, config.listen.port);
-  url = config.publicUrl ?? addressUrl(config, address.port);
+  const { host, port } = config.listen;
+  const bound = connections ? await connections(listener.accept) : (await listener.listen(host, port)).port;
+  url = config.publicUrl ?? addressUrl(config, bound);
+  const delivery = createDelivery({
+    // What it writes itself is no news to it.
+    store: quiet,
+    tokens: issuer.tokens,
+    unseal: (sealed, context) => open(masterKey, sealed, context).toString(),
+    publicUrl,
+    allowInsecure: config.allowInsecureSinks,
+    schedule: config.deliverySchedule,
+    timeoutMs: config.deliveryTimeout,
+    giveUpMs: config.deliveryGiveUp,
+    retentionMs: config.eventRetention,
+    clock,
+    log,
+    metrics,
+  });
+  wakeDelivery = delivery.wake;
   log.info({ url, organization: organization.uid, version }, 'serving');
 
   return {
@@ -168,6 +204,7 @@ async function serve(
       stopping = true;
       await listener.stop();
       await registry.close();
+      await delivery.stop();
       await store.close();
       log.info({}, 'stopped');
     },

@@ -8,6 +8,7 @@ import { dirname, join, relative, sep } from 'node:path';
 const rows = [
   ['base'],
   ['contract'],
+  ['formats'],
   ['store', 'blobs'],
   ['resource'],
   ['domains'],

@@ -1,4 +1,4 @@
-import { isWithin, parentOf, ROOT } from '../base/uid.ts';
+import { isWithin, outermost, parentOf, ROOT } from '../base/uid.ts';
 import { type CapabilitySet, covers, NO_CAPABILITIES, setOf, union, without } from '../contract/capabilities.ts';
 import type { Caller } from '../resource/context.ts';
 
@@ -34,10 +34,7 @@ export function createCaller(uid: string, actor: Caller['actor'], granted: reado
     lacks: (wanted, at) => without(wanted, heldAt(at)),
     reach(capabilities) {
       const wanted = setOf(capabilities);
-      const held = grants.map(({ group }) => group).filter((group) => covers(heldAt(group), wanted));
-      return [...new Set(held)]
-        .filter((group) => !held.some((outer) => outer !== group && isWithin(group, outer)))
-        .sort();
+      return outermost(grants.map(({ group }) => group).filter((group) => covers(heldAt(group), wanted)));
     },
   };
 }

@@ -1,4 +1,13 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import type { CodeName } from './errors.ts';
 import { version } from './version.ts';
 
@@ -13,15 +22,36 @@ export interface Metrics {
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
   /** Counts events of pulls that were lost because the database did not take them in time. */
   dropEvents(count: number): void;
+  /** Of events to subscriptions. */
+  readonly delivery: {
+    /** Counts one attempt; what is pending after it is sent again later. */
+    observe(state: 'delivered' | 'failed' | 'pending', seconds: number): void;
+    /** The time from a change to the arrival of its event. */
+    observeLag(seconds: number): void;
+    /** Says who knows how many deliveries wait. */
+    countWaiting(count: () => Promise<number>): void;
+  };
   readonly contentType: string;
   /** Everything in the Prometheus text format. */
   text(): Promise<string>;
+  /** Everything as plain data, for `mergedText`. */
+  snapshot(): Promise<MetricsSnapshot>;
 }
+
+/** The metrics of one process at one moment. */
+export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** The metrics of several processes that are one server to the outside, in the Prometheus text format. */
+export const mergedText = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
+  AggregatorRegistry.aggregate(snapshots as unknown as object[]).metrics();
 
 // From a cached read to the default deadline of a request.
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 // A prepared read on SQLite takes some 10 microseconds.
 const databaseBuckets = [0.00001, 0.000025, 0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1, 5];
+
+// From at once to the last attempt.
+const lagBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 1800, 10_000, 50_000, 100_000];
 
 /** The metrics of one server. Several may live in one process, so each has its own registry. */
 export function createMetrics(): Metrics {
@@ -58,6 +88,33 @@ export function createMetrics(): Metrics {
     help: 'Events of pulls that were lost because the database did not take them in time.',
     registers,
   });
+  const attempts = new Counter({
+    name: 'wharf_delivery_attempts_total',
+    help: 'Attempts to deliver an event, by what became of it: delivered, retried or failed for good.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const attemptDuration = new Histogram({
+    name: 'wharf_delivery_duration_seconds',
+    help: 'Time from a request to a sink to its answer.',
+    buckets: requestBuckets,
+    registers,
+  });
+  const deliveryLag = new Histogram({
+    name: 'wharf_delivery_lag_seconds',
+    help: 'Time from a change to the arrival of its event.',
+    buckets: lagBuckets,
+    registers,
+  });
+  let countWaiting = async (): Promise<number> => 0;
+  new Gauge({
+    name: 'wharf_deliveries_waiting',
+    help: 'Deliveries that wait to be sent, for the first time or again.',
+    registers,
+    async collect() {
+      this.set(await countWaiting());
+    },
+  });
   let running = 0;
   new Gauge({
     name: 'wharf_requests_in_flight',
@@ -71,6 +128,7 @@ export function createMetrics(): Metrics {
     name: 'wharf_build_info',
     help: 'Always 1; the labels say what runs.',
     labelNames: ['version', 'node'],
+    aggregator: 'first',
     registers,
   }).set({ version, node: process.versions.node }, 1);
 
@@ -93,8 +151,19 @@ export function createMetrics(): Metrics {
       operationDurationOf(operation).observe(seconds);
     },
     dropEvents: (count) => droppedEvents.inc(count),
+    delivery: {
+      observe(state, seconds) {
+        attempts.inc({ outcome: state === 'pending' ? 'retried' : state });
+        attemptDuration.observe(seconds);
+      },
+      observeLag: (seconds) => deliveryLag.observe(seconds),
+      countWaiting(count) {
+        countWaiting = count;
+      },
+    },
     contentType: registry.contentType,
     text: async () => (await registry.metrics()) + (await processMetrics().metrics()),
+    snapshot: async () => [...(await registry.getMetricsAsJSON()), ...(await processMetrics().getMetricsAsJSON())],
   };
 }
 

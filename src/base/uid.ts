@@ -37,5 +37,9 @@ export function ancestorsOf(uid: string): string[] {
 export const isWithin = (uid: string, scope: string): boolean =>
   uid.startsWith(scope) && (uid.length === scope.length || uid[scope.length] === '/');
 
+/** Those of `uids` that lie in no other of them, each once. */
+export const outermost = (uids: readonly string[]): string[] =>
+  [...new Set(uids)].filter((uid) => !uids.some((outer) => outer !== uid && isWithin(uid, outer))).sort();
+
 /** The bounds, both excluded, of every uid below `uid`: `0` follows `/` in ASCII. */
 export const rangeBelow = (uid: string): [low: string, high: string] => [uid, `${uid}0`];

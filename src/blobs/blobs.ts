@@ -40,6 +40,8 @@ export interface ByteRange {
 export interface AppendOptions {
   /** The most bytes that the upload may hold after this. */
   readonly limit?: number;
+  /** Given each chunk of the source once its bytes are in the upload and nothing here needs it any more. */
+  readonly done?: (chunk: Uint8Array) => void;
 }
 
 /** Exactly one of `copyTo`, `stream` and `close` must be called, once: it releases what the reader holds. */

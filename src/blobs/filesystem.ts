@@ -3,6 +3,7 @@ import type { Blobs } from './blobs.ts';
 import { asBlobError } from './errors.ts';
 import { createLayout } from './layout.ts';
 import { createStored } from './stored.ts';
+import { createUploadLocks } from './upload-locks.ts';
 import { createUploads } from './uploads.ts';
 
 export interface FilesystemOptions {
@@ -11,14 +12,15 @@ export interface FilesystemOptions {
   readonly liveHashes?: number;
 }
 
-/** Blobs as files below `root`, all on one file system and written by this process alone. */
+/** Blobs as files below `root`, all on one file system and written by processes of one machine. */
 export async function openFilesystemBlobs(
   root: string,
   { clock = systemClock, liveHashes = 1_000 }: FilesystemOptions = {},
 ): Promise<Blobs> {
   const layout = await createLayout(root);
   const stored = createStored(layout);
-  const uploads = createUploads({ layout, clock, liveHashes, place: stored.place });
+  const locked = await createUploadLocks(layout);
+  const uploads = createUploads({ layout, clock, liveHashes, locked, place: stored.place });
   return {
     stat: translated(stored.stat),
     open: translated(stored.open),

@@ -21,7 +21,12 @@ export interface HashingWriter {
  * Appends to a file and to its hash in one pass. This thread hashes one batch while another writes the batch before, and
  * a third brings older ones to the disk; `write` resolves late when the file or the disk falls behind.
  */
-export function createHashingWriter(file: FileHandle, start: number, hash: Hash): HashingWriter {
+export function createHashingWriter(
+  file: FileHandle,
+  start: number,
+  hash: Hash,
+  done: (chunk: Uint8Array) => void = () => {},
+): HashingWriter {
   let batch: Uint8Array[] = [];
   let received = start;
   let sent = start;
@@ -31,7 +36,7 @@ export function createHashingWriter(file: FileHandle, start: number, hash: Hash)
 
   async function send(): Promise<void> {
     await writing;
-    writing = metLater(writeAll(file, batch, sent));
+    writing = metLater(writeAll(file, batch, sent, done));
     batch = [];
     sent = received;
     if (sent - synced < SYNC_BYTES) return;
@@ -58,11 +63,19 @@ export function createHashingWriter(file: FileHandle, start: number, hash: Hash)
   };
 }
 
-async function writeAll(file: FileHandle, batch: readonly Uint8Array[], position: number): Promise<void> {
-  let { bytesWritten: done } = await file.writev(batch, position);
+async function writeAll(
+  file: FileHandle,
+  batch: readonly Uint8Array[],
+  position: number,
+  done: (chunk: Uint8Array) => void,
+): Promise<void> {
+  let { bytesWritten: written } = await file.writev(batch, position);
   const total = batch.reduce((sum, chunk) => sum + chunk.length, 0);
-  if (done === total) return;
-  // A disk that is nearly full takes a part; asked for the rest, it says why.
-  const whole = Buffer.concat(batch);
-  while (done < total) done += (await file.write(whole, done, total - done, position + done)).bytesWritten;
+  if (written < total) {
+    // A disk that is nearly full takes a part; asked for the rest, it says why.
+    const whole = Buffer.concat(batch);
+    while (written < total)
+      written += (await file.write(whole, written, total - written, position + written)).bytesWritten;
+  }
+  batch.forEach(done);
 }

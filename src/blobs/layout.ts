@@ -5,10 +5,12 @@ import { type Algorithm, algorithms, type Digest } from './digest.ts';
 /** The first two digits of a digest: a million blobs make directories of four thousand. */
 export const shards = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Where things are: `blobs/sha256/ab/<hex>` and `uploads/<id>`. */
+/** Where things are: `blobs/sha256/ab/<hex>`, `uploads/<id>` and, while somebody works on it, `locks/<id>`. */
 export interface Layout {
   readonly uploads: string;
   upload(id: string): string;
+  readonly locks: string;
+  lock(id: string): string;
   blob(digest: Digest): string;
   shard(algorithm: Algorithm, shard: string): string;
   /** Makes the directory of this blob, and resolves when no power cut can take it back. */
@@ -17,9 +19,11 @@ export interface Layout {
 
 export async function createLayout(root: string): Promise<Layout> {
   const uploads = join(root, 'uploads');
+  const locks = join(root, 'locks');
   const blobs = join(root, 'blobs');
   for (const algorithm of algorithms) await makeDirectory(join(blobs, algorithm));
   await makeDirectory(uploads);
+  await makeDirectory(locks);
   for (const parent of [blobs, root]) await syncDirectory(parent);
 
   const shard = (algorithm: Algorithm, name: string): string => join(blobs, algorithm, name);
@@ -40,6 +44,8 @@ export async function createLayout(root: string): Promise<Layout> {
   return {
     uploads,
     upload: (id) => join(uploads, id),
+    locks,
+    lock: (id) => join(locks, id),
     blob: (digest) => join(shardOf(digest), digest.hex),
     shard,
     makeShard(digest) {

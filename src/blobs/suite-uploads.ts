@@ -49,6 +49,17 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       }
     });
 
+    it('says of each chunk when it needs it no more, so that its memory can be used again', async () => {
+      const content = bytes(300_000);
+      const chunks = await all(chunked(Buffer.from(content), [100_000]));
+      const id = await blobs.begin();
+      const overwrite = (chunk: Uint8Array): void => void chunk.fill(0);
+      await blobs.append(id, 0, Readable.from(chunks), { done: overwrite });
+      assert.ok(chunks.every((chunk) => chunk.every((byte) => byte === 0)));
+      await blobs.finish(id, digestOf(content));
+      assert.ok(content.equals(await pull(blobs, digestOf(content))));
+    });
+
     it('never shows content that does not match its digest', async () => {
       for (const algorithm of ['sha256', 'sha512'] as const) {
         const [claimed, given] = [bytes(1_000), bytes(999)];

@@ -9,11 +9,13 @@ import { type Algorithm, type Digest, formatDigest, parseDigest } from './digest
 import { asBlobError, BlobError, unlessMissing } from './errors.ts';
 import { createHashingWriter } from './hashing-writer.ts';
 import type { Layout } from './layout.ts';
+import type { UploadLocks } from './upload-locks.ts';
 
 export interface UploadOptions {
   readonly layout: Layout;
   readonly clock: Clock;
   readonly liveHashes: number;
+  readonly locked: UploadLocks;
   /** Makes a file that is complete and durable visible as a blob. */
   place(path: string, digest: Digest): Promise<void>;
 }
@@ -28,21 +30,16 @@ const UPLOAD_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** After these, nobody knows what the file holds; and on a full disk, its space is what the server needs next. */
 const FATAL = new Set<string>(['mismatch', 'full', 'failed']);
 
-export function createUploads({ layout, clock, liveHashes, place }: UploadOptions): Uploads {
-  const busy = new Set<string>();
+export function createUploads({ layout, clock, liveHashes, locked, place }: UploadOptions): Uploads {
   // The state of a hash cannot be stored, so it lives here between two requests; after a restart, or when it had to make
   // room, the bytes so far are read again. `size` tells whether it stands for all that is in the file.
   const live = createLru<string, { hash: Hash; size: number }>(liveHashes);
 
-  /** One request at a time works on an upload. */
+  /** One request at a time works on an upload, whichever process it came to. */
   async function alone<T>(id: string, work: (path: string) => Promise<T>): Promise<T> {
-    if (busy.has(id)) throw new BlobError({ reason: 'busy' });
-    busy.add(id);
-    try {
-      return await work(layout.upload(id));
-    } finally {
-      busy.delete(id);
-    }
+    const done = await locked(id, () => work(layout.upload(id)));
+    if (done === undefined) throw new BlobError({ reason: 'busy' });
+    return done.value;
   }
 
   async function edit<T>(id: string, work: (file: FileHandle, size: number) => Promise<T>): Promise<T> {
@@ -88,11 +85,11 @@ export function createUploads({ layout, clock, liveHashes, place }: UploadOption
       return id;
     },
 
-    append: (id, offset, source, { limit = Infinity } = {}) =>
+    append: (id, offset, source, { limit = Infinity, done } = {}) =>
       edit(id, async (file, size) => {
         if (offset !== size) throw new BlobError({ reason: 'offset', offset: size });
         const hash = await hashOf(file, size, LIVE_ALGORITHM, id);
-        const writer = createHashingWriter(file, size, hash);
+        const writer = createHashingWriter(file, size, hash, done);
         let stopped: BlobError | undefined;
         const interrupted = (cause: unknown): void => {
           stopped = new BlobError({ reason: 'interrupted', offset: writer.end }, cause);

@@ -1,10 +1,17 @@
 import type { Command } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import { type Config, type Flags, flagOf, loadConfig, type Setting, settings, unknownVariables } from '../config.ts';
-import { banner } from './banner.ts';
+import type { StartOptions } from '../main.ts';
+import { banner, type Started } from './banner.ts';
+import { createDealer } from './dealer.ts';
 import { messageOf, rootOf } from './failure.ts';
 import { example } from './help.ts';
 import { stopOnSignals } from './signals.ts';
+import { metricsOfAll } from './worker-metrics.ts';
+import { connectionsFromSupervisor, forkWorker, isWorker, reportStart } from './worker-processes.ts';
+import { superviseWorkers, type Worker } from './workers.ts';
+import { letYoungSpaceGrow } from './young-space.ts';
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the server; each flag can also be set as a variable');
@@ -27,21 +34,76 @@ async function serve(flags: Flags): Promise<void> {
   // Loaded here, so that the other commands start without the server's weight.
   const { createLogger } = await import('../base/log.ts');
   const log = createLogger({ level: config.logLevel });
-  for (const variable of unknownVariables(process.env)) {
-    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists them all`);
-  }
   process.on('uncaughtException', (error) => {
     log.error({ error }, 'crashed');
     process.exit(1);
   });
+  if (isWorker) return serveAsWorker(config, log);
+  for (const variable of unknownVariables(process.env)) {
+    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists them all`);
+  }
+  const serving = config.workers > 1 ? await startWorkers(config, log) : await startAlone(config, log);
+  stopOnSignals({ stop: serving.stop, log, clock: systemClock, process });
+  process.stdout.write(banner(serving.started));
+}
+
+interface Serving {
+  readonly started: Started;
+  stop(): Promise<void>;
+}
+
+async function startAlone(config: Config, log: Log, options: StartOptions = {}): Promise<Serving> {
+  letYoungSpaceGrow(false);
   try {
     const { startServer } = await import('../main.ts');
-    const server = await startServer(config, { log });
-    stopOnSignals({ stop: () => server.stop(), log, clock: systemClock, process });
-    process.stdout.write(banner({ ...server, data: config.data }));
+    const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });
+    return { started: { url, organization, firstStart, data: config.data }, stop };
   } catch (error) {
     log.debug({ error }, 'the start failed');
     throw new Error(whyNotStarted(error, config));
+  } finally {
+    letYoungSpaceGrow(true);
+  }
+}
+
+/** This process only deals out connections; the workers run the same command line as it does. */
+async function startWorkers(config: Config, log: Log): Promise<Serving> {
+  const dealer = await createDealer(config.listen).catch((error: unknown) => {
+    throw new Error(whyNotStarted(error, config));
+  });
+  const fork = (): Worker<Started> => {
+    const worker = forkWorker<Started>(dealer.port);
+    void worker.started.then(
+      () => dealer.add(worker),
+      () => {},
+    );
+    void worker.ended.then(() => dealer.remove(worker));
+    return worker;
+  };
+  try {
+    const { started, stop } = await superviseWorkers({ count: config.workers, fork, log, clock: systemClock });
+    const closeAndStop = (): Promise<void> => {
+      dealer.close();
+      return stop();
+    };
+    return { started, stop: closeAndStop };
+  } catch (error) {
+    dealer.close();
+    throw error;
+  }
+}
+
+async function serveAsWorker(config: Config, log: Log): Promise<void> {
+  try {
+    const { started, stop } = await startAlone(config, log, {
+      connections: connectionsFromSupervisor,
+      publishMetrics: metricsOfAll,
+    });
+    stopOnSignals({ stop, log, clock: systemClock, process });
+    await reportStart({ started });
+  } catch (error) {
+    await reportStart({ failed: messageOf(error) });
+    process.exit(1);
   }
 }
 

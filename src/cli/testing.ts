@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from './program.ts';
 
-const entry = fileURLToPath(new URL('wharf.ts', import.meta.url));
+const entry = fileURLToPath(new URL('wharf.js', import.meta.url));
 
 export interface Result {
   /** The exit code, or -1 when a signal ended it. */

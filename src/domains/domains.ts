@@ -4,6 +4,12 @@ import type { Operations } from '../resource/context.ts';
 import type { Resource } from '../resource/definition.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
 import { type Engine, standardOperations } from '../resource/operations.ts';
+import { vulnerabilityImportOperations } from './advisory/import-vulnerabilities.ts';
+import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/operations.ts';
+import { vulnerabilities } from './advisory/vulnerabilities.ts';
+import { deliveryOperations } from './events/deliveries.ts';
+import { sinkOperations } from './events/sinks.ts';
+import { type SubscriptionOptions, subscriptionOperations, subscriptions } from './events/subscriptions.ts';
 import { accessRequestOperations, accessRequests } from './iam/access-requests.ts';
 import { accountAssociationOperations, accountAssociations } from './iam/account-associations.ts';
 import { externalGroupRoleMappingOperations, externalGroupRoleMappings } from './iam/external-group-role-mappings.ts';
@@ -23,13 +29,22 @@ import { roleBindings } from './iam/role-bindings.ts';
 import { roleOperations, roles } from './iam/roles.ts';
 import { scimTokenOperations } from './iam/scim-tokens.ts';
 import { termsAcceptances, termsOperations } from './iam/terms.ts';
+import { artifactOperations } from './libraries/artifact-operations.ts';
+import { artifactVersions } from './libraries/artifact-versions.ts';
+import { artifacts } from './libraries/artifacts.ts';
+import { libraryImportOperations } from './libraries/import-libraries.ts';
 import { pingOperations } from './ping/ping.ts';
 import { imageOperations } from './registry/images.ts';
 import { repoOperations } from './registry/repo-operations.ts';
 import { repos } from './registry/repos.ts';
 import { tagOperations } from './registry/tag-operations.ts';
 import { tags } from './registry/tags.ts';
+import { reportImportOperations } from './reports/import-reports.ts';
+import { reportOperations } from './reports/report-operations.ts';
+import { reports } from './reports/reports.ts';
+import { resolvedOperations } from './reports/resolved-operations.ts';
 import { advisories, advisoryOperations } from './vulnerabilities/advisories.ts';
+import { advisoryImportOperations } from './vulnerabilities/import-advisories.ts';
 import { explainOperations } from './wharfinger/explain.ts';
 
 /** Every kind of resource there is. */
@@ -46,11 +61,19 @@ export const resources: readonly Resource[] = [
   accessRequests,
   repos,
   tags,
+  reports,
   advisories,
+  subscriptions,
+  artifacts,
+  artifactVersions,
+  vulnerabilities,
 ];
 
 /** Every method that this server can do. The contract's other methods answer UNIMPLEMENTED. */
-export function createOperations(tokens: PageTokens, options: IdentityProviderOptions): Operations {
+export function createOperations(
+  tokens: PageTokens,
+  options: IdentityProviderOptions & SubscriptionOptions & SecurityAdvisoryOptions,
+): Operations {
   const engine: Engine = { kinds: new Map(resources.map((resource) => [resource.kind, resource])), tokens };
   return {
     ...pingOperations,
@@ -71,7 +94,18 @@ export function createOperations(tokens: PageTokens, options: IdentityProviderOp
     ...repoOperations(engine),
     ...tagOperations(engine),
     ...imageOperations,
+    ...reportOperations(engine),
+    ...reportImportOperations,
+    ...resolvedOperations(tokens),
     ...advisoryOperations(engine),
+    ...artifactOperations(engine),
+    ...libraryImportOperations,
+    ...advisoryImportOperations,
+    ...vulnerabilityImportOperations,
+    ...securityAdvisoryOperations(engine, options),
+    ...subscriptionOperations(engine, options),
+    ...sinkOperations(options.seal),
+    ...deliveryOperations(tokens),
     ...explainOperations,
   };
 }

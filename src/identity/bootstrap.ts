@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { newUid, ROOT } from '../base/uid.ts';
 import { type Group, GroupSchema, OrgStatus } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { OWNER } from '../domains/iam/builtin-roles.ts';
+import { OPERATOR } from '../domains/iam/builtin-roles.ts';
 import { groups } from '../domains/iam/groups.ts';
 import { identities } from '../domains/iam/identities.ts';
 import { newBinding, roleBindings } from '../domains/iam/role-bindings.ts';
@@ -59,6 +59,6 @@ async function found(tx: Transaction, owner: Owner, name: string, now: number): 
   const identity = create(IdentitySchema, { name: 'owner', relationship: { case: 'staticKeys', value: staticKeys } });
   await insert(tx, identities, { message: identity, uid: owner.identity, parent: ROOT }, now);
 
-  const binding = newBinding(owner.identity, OWNER.uid);
+  const binding = newBinding(owner.identity, OPERATOR.uid);
   await insert(tx, roleBindings, { message: binding, uid: founderBinding, parent: owner.organization }, now);
 }

@@ -91,7 +91,8 @@ function maxAge(header = ''): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-function explain(error: unknown, signal: AbortSignal, timeoutMs: number): OutgoingError {
+/** What went wrong, in the words of an OutgoingError. */
+export function explain(error: unknown, signal: AbortSignal, timeoutMs: number): OutgoingError {
   if (error instanceof OutgoingError) return error;
   const because = (reason: string) => new OutgoingError(reason, { cause: error });
   if (signal.aborted) return because(`it did not answer within ${timeoutMs / 1000} s`);

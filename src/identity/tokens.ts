@@ -41,9 +41,18 @@ export interface MintedToken {
   readonly expires: number;
 }
 
+export interface Attestation {
+  readonly subject: string;
+  readonly audience: string;
+  readonly claims: JWTPayload;
+  readonly lifetimeMs: number;
+}
+
 export interface Tokens {
   /** For an hour, unless the token is for one short task. */
   mint(content: TokenContent, lifetimeMs?: number): Promise<MintedToken>;
+  /** Signs claims that others verify. Such a token lets nobody in here: its subject is no identity. */
+  attest(attestation: Attestation): Promise<string>;
   /** What a token of ours says; nothing for one that is not ours. Throws UNAUTHENTICATED for one that is ours and not good. */
   verify(token: string): Promise<OwnToken | undefined>;
 }
@@ -84,24 +93,28 @@ export function createTokens({ signingKeys, clock, issuer }: TokensOptions): Tok
     }
   }
 
+  async function sign(claims: JWTPayload, lifetimeMs: number): Promise<MintedToken> {
+    const now = clock();
+    const seconds = Math.floor(now / 1000);
+    const expires = Math.ceil((now + lifetimeMs) / 1000);
+    const { kid, privateKey } = await signingKeys.current();
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: ALGORITHM, kid, typ: 'JWT' })
+      .setIssuer(issuer())
+      .setIssuedAt(seconds)
+      .setNotBefore(seconds)
+      .setExpirationTime(expires)
+      .setJti(randomUUID())
+      .sign(privateKey);
+    return { token, expires: expires * 1000 };
+  }
+
   return {
-    async mint(content, lifetimeMs = TOKEN_LIFETIME_MS) {
-      const now = clock();
-      const seconds = Math.floor(now / 1000);
-      const expires = Math.ceil((now + lifetimeMs) / 1000);
-      const { kid, privateKey } = await signingKeys.current();
-      const token = await new SignJWT(write(content))
-        .setProtectedHeader({ alg: ALGORITHM, kid, typ: 'JWT' })
-        .setIssuer(issuer())
-        .setSubject(content.identity)
-        .setAudience([...content.audiences])
-        .setIssuedAt(seconds)
-        .setNotBefore(seconds)
-        .setExpirationTime(expires)
-        .setJti(randomUUID())
-        .sign(privateKey);
-      return { token, expires: expires * 1000 };
-    },
+    mint: (content, lifetimeMs = TOKEN_LIFETIME_MS) =>
+      sign({ ...write(content), sub: content.identity, aud: [...content.audiences] }, lifetimeMs),
+
+    attest: async ({ subject, audience, claims, lifetimeMs }) =>
+      (await sign({ ...claims, sub: subject, aud: audience }, lifetimeMs)).token,
 
     async verify(token) {
       if (token.length > MAX_LENGTH) return undefined;

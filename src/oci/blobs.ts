@@ -3,6 +3,7 @@ import type { Blobs } from '../blobs/blobs.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { type BlobLink, blobLink, linkBlob, unlinkBlob } from '../domains/registry/blob-links.ts';
 import { RegistryError } from '../domains/registry/errors.ts';
+import { manifestNeeding } from '../domains/registry/needs.ts';
 import type { Store } from '../store/store.ts';
 import { isCurrent, lasting } from './caching.ts';
 import type { Answer, Call } from './call.ts';
@@ -29,8 +30,6 @@ const DELETE = [Capability.CAP_MANIFEST_DELETE];
 /** A yes to somebody who pushes must hold until their manifest is there, so a link that is older than this is renewed. */
 const RENEW_AFTER_MS = 15 * 60_000;
 
-const IS_NEEDED = 'SELECT manifest FROM manifest_link WHERE repo = $1 AND target = $2 LIMIT 1';
-
 export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
   async function requireLink(repo: string, digest: string): Promise<BlobLink> {
     const link = await blobLink(store.reader, repo, digest);
@@ -46,6 +45,10 @@ export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
     if (isCurrent(call.req, digest)) return { status: 304, headers };
     const range = rangeOf(call.req.headers.range, size);
     const reader = await blobs.open(digest, range);
+    if (reader.size !== size) {
+      await reader.close();
+      throw new Error(`the file of ${digest} has ${reader.size} bytes instead of ${size}`);
+    }
     const length = { ...headers, 'content-length': reader.length };
     const sent = () => pulls?.record(eventOf('pull', call, { name, repo, digest, type: 'blob' }));
     if (!range) return { status: 200, headers: length, reader, sent };
@@ -78,9 +81,8 @@ export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
     const repo = await permission.require(call, name, 'delete', DELETE);
     await store.write(async (tx) => {
       if (!(await blobLink(tx, repo, digest, tx.lock.update))) throw unknown(digest);
-      const needed = await tx.get<{ manifest: string }>(IS_NEEDED, repo, digest);
-      if (needed)
-        throw new RegistryError('UNSUPPORTED', `manifest ${needed.manifest} needs this blob; delete that first`);
+      const manifest = await manifestNeeding(tx, repo, digest);
+      if (manifest) throw new RegistryError('UNSUPPORTED', `manifest ${manifest} needs this blob; delete that first`);
       await unlinkBlob(tx, repo, digest);
     });
     return { status: 202 };

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { arriving, readBody } from './body.ts';
+import { arriving, free, readBody } from './body.ts';
 
 const STALL_MS = 300;
 
@@ -88,4 +88,13 @@ test('a small body is read whole, a large one refused, a broken one too', async 
     through(t, async (write) => write('half'), breaking),
     { status: 408 },
   );
+});
+
+test('memory is freed that a piece has to itself, and no other', () => {
+  const whole = Buffer.allocUnsafeSlow(64).fill(1);
+  const part = Buffer.allocUnsafeSlow(64).fill(2);
+  free(part.subarray(0, 32));
+  free(part.subarray(32));
+  free(whole);
+  assert.deepEqual([whole.length, part.length, part[63]], [0, 64, 2]);
 });

@@ -1,16 +1,17 @@
 import type { BlobEntry, Blobs } from '../blobs/blobs.ts';
 import { BlobError } from '../blobs/errors.ts';
 import {
+  type Batch,
   type Cursor,
   deleteOrphan,
   linkedDigests,
   orphanReferrers,
+  stillLinkedDigests,
   unlinkUnreferenced,
   unreferencedLinks,
 } from '../domains/registry/garbage.ts';
-import { eachSlot, inBatches } from '../store/batches.ts';
 import { getSetting, putSetting } from '../store/settings.ts';
-import type { Reader, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { closeFence, openFence } from './fence.ts';
 
 export interface CollectionOptions {
@@ -87,30 +88,39 @@ const FEW = 50;
 /** Who took a tag away, to the history of tags. */
 const ACTOR = 'garbage collection';
 
-async function* referrers({ store, now, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
-  for (let cursor = cursorIn(after), more = true; more; ) {
-    const { found, next } = await orphanReferrers(store.reader, { after: cursor, before, limit: MANY });
+function referrers({ store, now, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
+  const find = (cursor: Cursor | undefined) => orphanReferrers(store.reader, { after: cursor, before, limit: MANY });
+  return walk(after, find, async (found) => {
     for (const orphan of found) {
       if (dryRun || (await store.write((db) => deleteOrphan({ db, now, actor: ACTOR }, orphan, before))))
         collected.referrers++;
     }
-    if (next) yield JSON.stringify(next);
-    cursor = next;
-    more = next !== undefined;
-  }
+  });
 }
 
-async function* links({ store, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
-  for (let cursor = cursorIn(after), more = true; more; ) {
-    const { found, next } = await unreferencedLinks(store.reader, { after: cursor, before, limit: MANY });
+function links({ store, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
+  const find = (cursor: Cursor | undefined) => unreferencedLinks(store.reader, { after: cursor, before, limit: MANY });
+  return walk(after, find, async (found) => {
     for (let at = 0; at < found.length; at += FEW) {
       const some = found.slice(at, at + FEW);
       collected.links += dryRun ? some.length : await store.write((tx) => unlinkUnreferenced(tx, some, before));
     }
+  });
+}
+
+/** Over a table, batch after batch. */
+async function* walk<T>(
+  after: string,
+  find: (cursor: Cursor | undefined) => Promise<Batch<T>>,
+  remove: (found: readonly T[]) => Promise<void>,
+): AsyncGenerator<string> {
+  let cursor = cursorIn(after);
+  do {
+    const { found, next } = await find(cursor);
+    await remove(found);
     if (next) yield JSON.stringify(next);
     cursor = next;
-    more = next !== undefined;
-  }
+  } while (cursor !== undefined);
 }
 
 const cursorIn = (text: string): Cursor | undefined => (text === '' ? undefined : JSON.parse(text));
@@ -134,7 +144,7 @@ async function removeUnlinked(
 ): Promise<void> {
   // A trial run counts what is linked only as long as no link goes.
   const linked = dryRun
-    ? await neededDigests(store.reader, digestsOf(some), before)
+    ? await stillLinkedDigests(store.reader, digestsOf(some), before)
     : await linkedDigests(store.reader, digestsOf(some));
   const free = some.filter(({ digest }) => !linked.has(digest));
   const removed = new Set<BlobEntry>(dryRun ? free : []);
@@ -152,18 +162,6 @@ async function removeUnlinked(
     collected.blobs++;
     collected.bytes += size;
   }
-}
-
-const NEEDED = `SELECT DISTINCT l.digest FROM blob_link l WHERE l.digest IN (${eachSlot(2)})
-  AND (l.linked >= $1 OR EXISTS (SELECT 1 FROM manifest_link n WHERE n.repo = l.repo AND n.target = l.digest))`;
-
-/** Those of `digests` that will still be linked when links which nothing needs are gone. */
-async function neededDigests(db: Reader, digests: readonly string[], before: number): Promise<ReadonlySet<string>> {
-  const needed = new Set<string>();
-  for (const some of inBatches(digests)) {
-    for (const { digest } of await db.all<{ digest: string }>(NEEDED, before, ...some)) needed.add(digest);
-  }
-  return needed;
 }
 
 const digestsOf = (entries: readonly BlobEntry[]): string[] => entries.map(({ digest }) => digest);

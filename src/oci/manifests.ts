@@ -16,6 +16,7 @@ import {
 } from '../domains/registry/manifests.ts';
 import { deleteTag } from '../domains/registry/tag-targets.ts';
 import type { Store, Transaction } from '../store/store.ts';
+import type { createAttachedReports } from './attached-reports.ts';
 import { readBody } from './body.ts';
 import { isCurrent, lasting } from './caching.ts';
 import type { Answer, Call } from './call.ts';
@@ -31,6 +32,8 @@ export interface ManifestsOptions {
   readonly blobs: Pick<Blobs, 'open'>;
   readonly permission: Permission;
   readonly inRepo: InRepo;
+  /** Takes in the vulnerability reports that are attached to images. */
+  readonly takeReport: ReturnType<typeof createAttachedReports>;
   /** Where pulls are noted; nowhere when nobody wants to know. */
   readonly pulls: PullLog | undefined;
 }
@@ -45,7 +48,7 @@ const PULL = [Capability.CAP_REPO_LIST, Capability.CAP_MANIFEST_LIST];
 const PULL_BY_TAG = [...PULL, Capability.CAP_TAG_LIST];
 const PUSH = [Capability.CAP_MANIFEST_CREATE, Capability.CAP_MANIFEST_UPDATE];
 
-export function createManifests({ store, blobs, permission, inRepo, pulls }: ManifestsOptions) {
+export function createManifests({ store, blobs, permission, inRepo, takeReport, pulls }: ManifestsOptions) {
   /** The hot path: one statement for the name, one for the manifest. What is stored is sent, whatever `Accept` says. */
   async function get(call: Call, { name, reference }: Route): Promise<Answer> {
     const wanted = referenceOf(reference);
@@ -77,9 +80,9 @@ export function createManifests({ store, blobs, permission, inRepo, pulls }: Man
     const bytes = await readBody(call.req, MAX_BYTES);
     const digest = 'digest' in wanted ? verified(bytes, wanted.digest) : digestOf(bytes, 'sha256');
     const mediaType = call.req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    const pushed = await readPushed({ digest, mediaType, bytes }, configReader(target.repo));
+    const pushed = await readPushed({ digest, mediaType, bytes }, blobReader(target.repo));
 
-    const subject = await inRepo(call, target, async (tx, repo) => {
+    const { subject, repo } = await inRepo(call, target, async (tx, repo) => {
       await requireWrite(call, tx, { name, repo, digest, tags });
       const write = { db: tx, now: call.now, actor: call.credential.caller.uid };
       let subject: string | undefined;
@@ -88,8 +91,9 @@ export function createManifests({ store, blobs, permission, inRepo, pulls }: Man
         subject = found;
         await recordPush(tx, call, { name, repo, digest, type: 'manifest', tag, previousDigest });
       }
-      return subject;
+      return { subject, repo };
     });
+    await takeReport(repo, pushed.manifest, blobReader(repo), call.now);
     return {
       status: 201,
       headers: {
@@ -101,8 +105,8 @@ export function createManifests({ store, blobs, permission, inRepo, pulls }: Man
     };
   }
 
-  /** The platform of an image is in its config. A repo that is not there yet has no blobs. */
-  const configReader =
+  /** For small blobs: the config of an image, which has its platform, or a report. A repo that is not there yet has none. */
+  const blobReader =
     (repo: string | undefined): ReadConfig =>
     async ({ digest, size }) => {
       const link = repo === undefined ? undefined : await blobLink(store.reader, repo, digest);

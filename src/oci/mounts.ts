@@ -1,5 +1,5 @@
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { blobLink, mountBlob } from '../domains/registry/blob-links.ts';
+import { blobLink, mountBlob, reposLinking } from '../domains/registry/blob-links.ts';
 import { resolveRepo } from '../domains/registry/paths.ts';
 import type { Store } from '../store/store.ts';
 import type { Call } from './call.ts';
@@ -23,7 +23,6 @@ export interface Mounts {
 const PULL = [Capability.CAP_REPO_BLOBS_GET];
 /** Of a blob that many repos have, more are not looked at for one that the caller may read. */
 const MAX_SOURCES = 100;
-const SOURCES = `SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT ${MAX_SOURCES}`;
 
 /** Lets a repo have what another has, without sending it again. */
 export function createMounts({ store, challenges, inRepo }: MountsOptions): Mounts {
@@ -39,8 +38,8 @@ export function createMounts({ store, challenges, inRepo }: MountsOptions): Moun
 
   /** Any repo in which the caller may read it. */
   async function anywhere({ credential: { caller } }: Call, digest: string): Promise<string | undefined> {
-    const rows = await store.reader.all<{ repo: string }>(SOURCES, digest);
-    return rows.find(({ repo }) => caller.can(PULL, repo))?.repo;
+    const repos = await reposLinking(store.reader, digest, MAX_SOURCES);
+    return repos.find((repo) => caller.can(PULL, repo));
   }
 
   return {

@@ -10,6 +10,7 @@ import type { Tokens } from '../identity/tokens.ts';
 import type { Caller, Operations } from '../resource/context.ts';
 import { putSettingIfAbsent } from '../store/settings.ts';
 import type { Store } from '../store/store.ts';
+import { createAttachedReports } from './attached-reports.ts';
 import { createBlobs } from './blobs.ts';
 import { json } from './call.ts';
 import { createChallenges } from './challenge.ts';
@@ -70,10 +71,11 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;
   const mounts = createMounts({ store, challenges, inRepo });
   const fence = await createFence(store, blobs);
+  const takeReport = createAttachedReports({ store, log });
   const ids = createUploadIds(await uploadKey(store));
 
   const { issue } = createTokenEndpoint({ db, tokens, publicUrl });
-  const manifests = createManifests({ store, blobs, permission, inRepo, pulls });
+  const manifests = createManifests({ store, blobs, permission, inRepo, takeReport, pulls });
   const stored = createBlobs({ store, blobs, permission, pulls });
   const uploads = createUploads({ blobs, permission, inRepo, mounts, ids, fence, maxBytes, stallMs });
   const discovery = createDiscovery({ db, permission });

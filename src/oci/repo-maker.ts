@@ -35,7 +35,8 @@ export function createRepoMaker({ store, methods, operations }: RepoMakerOptions
   const make = async (db: Transaction, call: Call, { group, leaf }: Target): Promise<string> => {
     const { credential, now } = call;
     const request = create(CreateRepoRequestSchema, { parent: group, repo: { name: leaf } });
-    const ctx: WriteContext = { method, caller: credential.caller, authorization: undefined, now, db, unchanged() {} };
+    const { caller } = credential;
+    const ctx: WriteContext = { method, caller, authorization: undefined, now, db, unchanged() {}, setHeader() {} };
     const repo = (await run(ctx, request, undefined)) as Repo;
     await recordEvent(ctx, event, factsOf?.(ctx, request, repo));
     return repo.uid;

@@ -9,7 +9,13 @@ export async function send(res: ServerResponse, answer: Answer, stallMs: number)
   const length = reader || status === 204 || status === 304 ? {} : { 'content-length': Buffer.byteLength(body) };
   res.writeHead(status, { ...length, ...headers });
   if (!reader) return end(res, body);
-  await copy(reader, res, stallMs);
+  try {
+    await copy(reader, res, stallMs);
+  } catch (error) {
+    // The client was promised more than there is: only a broken connection tells it so.
+    res.destroy();
+    throw error;
+  }
   // All of it is out, and a client that counts may be gone already.
   res.end();
 }

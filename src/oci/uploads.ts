@@ -3,7 +3,7 @@ import type { Blobs, ByteRange } from '../blobs/blobs.ts';
 import { BlobError } from '../blobs/errors.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { linkBlob } from '../domains/registry/blob-links.ts';
-import { arriving, hasBody, lengthOf } from './body.ts';
+import { arriving, free, hasBody, lengthOf } from './body.ts';
 import type { Answer, Call } from './call.ts';
 import { OciError } from './errors.ts';
 import type { Fence } from './fence.ts';
@@ -129,7 +129,7 @@ export function createUploads({ blobs, permission, inRepo, mounts, ids, fence, m
     const limit = Math.min(maxBytes, range ? range.end + 1 : Infinity);
     arrival.suspend();
     try {
-      return await blobs.append(id, offset, arriving(req, stallMs), { limit });
+      return await blobs.append(id, offset, arriving(req, stallMs), { limit, done: free });
     } finally {
       arrival.resume();
     }

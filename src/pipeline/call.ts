@@ -15,6 +15,8 @@ export interface Incoming {
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED; the server's own limit also holds. */
   readonly deadline?: number;
+  /** Takes what goes beside the answer, once it is certain. */
+  setHeader?(name: string, value: string): void;
   /** Decodes the request. Called after authentication, so that a stranger costs no parsing. */
   read(): Maybe<Message>;
 }

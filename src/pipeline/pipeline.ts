@@ -28,19 +28,33 @@ export interface PipelineOptions {
 export function createPipeline(options: PipelineOptions): Call {
   const { operations, store, authenticate, nobody, clock } = options;
 
+  async function recognize({ method: { access }, authorization }: Incoming): Promise<Caller> {
+    if (access === 'public' || (access === 'optional' && !authorization)) return nobody;
+    return authenticate(authorization);
+  }
+
   async function perform(incoming: Incoming): Promise<Message> {
     const { method } = incoming;
-    const caller = method.access === 'public' ? nobody : await authenticate(incoming.authorization);
+    const caller = await recognize(incoming);
     const request = await incoming.read();
     authorize(method, caller, request);
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
-    return handle(operation, { method, caller, authorization: incoming.authorization, now: clock() }, request);
+    const headers = new Map<string, string>();
+    const call = { method, caller, authorization: incoming.authorization, now: clock() };
+    const response = await handle(operation, call, request, headers);
+    for (const [name, value] of headers) incoming.setHeader?.(name, value);
+    return response;
   }
 
   /** Reads see the last commit; a write, its index rows and its event commit together or not at all. */
-  async function handle(operation: Operation, call: Omit<ReadContext, 'db'>, request: Message): Promise<Message> {
+  async function handle(
+    operation: Operation,
+    call: Omit<ReadContext, 'db'>,
+    request: Message,
+    headers: Map<string, string>,
+  ): Promise<Message> {
     const { method } = call;
     const reading: ReadContext = { ...call, db: store.reader };
     if (operation.mode === 'read') return operation.run(reading, request);
@@ -50,7 +64,8 @@ export function createPipeline(options: PipelineOptions): Call {
       const unchanged = () => {
         changed = false;
       };
-      const ctx = { ...call, db, unchanged };
+      const setHeader = (name: string, value: string) => void headers.set(name, value);
+      const ctx = { ...call, db, unchanged, setHeader };
       const response = await operation.run(ctx, request, prepared);
       if (method.event && changed) await recordEvent(ctx, method.event, operation.event?.(ctx, request, response));
       return response;

@@ -1,20 +1,25 @@
-import type { Message } from '@bufbuild/protobuf';
+import { type DescField, hasOption, type Message } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../base/errors.ts';
+import { resource } from '../contract/gen/google/api/resource_pb.js';
 import type { Method } from '../contract/method.ts';
 import { refuse, validate } from '../resource/validate.ts';
 
 const checkedFields = new WeakMap<Method, ReadonlySet<string>>();
 
-/** Refuses a request that lacks a REQUIRED field. The resource in its body is judged by the engine, by its own rules. */
+/** Refuses a request that lacks a REQUIRED field. Resources in it are judged by the engine, by their own rules. */
 export function validateRequest(method: Method, request: Message): void {
   let fields = checkedFields.get(method);
   if (!fields) {
     const bodies = new Set(method.routes.map((route) => route.body));
-    fields = new Set(method.desc.input.fields.map((field) => field.name).filter((name) => !bodies.has(name)));
+    const isJudgedLater = (field: DescField): boolean => bodies.has(field.name) || isListOfResources(field);
+    fields = new Set(method.desc.input.fields.filter((field) => !isJudgedLater(field)).map(({ name }) => name));
     checkedFields.set(method, fields);
   }
   refuse(validate(method.desc.input, request, {}, fields).filter((violation) => !isInherited(violation)));
 }
+
+const isListOfResources = (field: DescField): boolean =>
+  field.fieldKind === 'list' && field.message !== undefined && hasOption(field.message, resource);
 
 /** The requests of a batch may leave their parent to the batch (AIP-231). */
 const isInherited = ({ field }: FieldViolation): boolean => /^requests\[[0-9]+\]\.parent$/.test(field);

@@ -35,6 +35,8 @@ export interface WriteContext extends Context {
   readonly db: Transaction;
   /** Says that this call changed nothing, as when something that was gone is deleted again: then there is no event. */
   unchanged(): void;
+  /** Sends something beside the answer for which its message has no field: a header over REST, metadata over gRPC. */
+  setHeader(name: string, value: string): void;
 }
 
 /** What the outbox says about a change. */

@@ -1,6 +1,6 @@
 import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../base/errors.ts';
-import type { Maybe } from '../store/store.ts';
+import type { Maybe, Reader } from '../store/store.ts';
 import type { ReadContext, WriteContext } from './context.ts';
 
 /** Says what is wrong with a value, or nothing when it is right. */
@@ -68,7 +68,7 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   /** The order of a list that asks for none. */
   readonly defaultOrder?: string;
   /** Filters by request field; below each ancestor, each value keeps a sorted list and a count of its own. */
-  readonly facets?: Readonly<Record<string, (message: M) => readonly string[]>>;
+  readonly facets?: Readonly<Record<string, (message: M, state: State | undefined) => readonly string[]>>;
   /** The orders that these lists are kept in, where not all of them are worth their writes; at least one. */
   readonly facetOrders?: readonly string[];
   /** Filters by request field that do not just ask for any value of the facet or reference of the same name. */
@@ -77,6 +77,8 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
   /** Filters for what is not earlier than a time, by request field: `{ updated_since: 'update_time' }`. */
   readonly since?: Readonly<Record<string, 'create_time' | 'update_time'>>;
+  /** Filters that name the wanted resources otherwise than by uid, where these are few and quickly found. */
+  readonly named?: Named;
 
   /** Finds the parent that a create asks for, where the contract leaves checking it to the handler. */
   resolveParent?(ctx: WriteContext, asked: string): Maybe<string>;
@@ -98,6 +100,12 @@ export type FilterSpec =
   | { readonly noneOf: string }
   | { allOf(text: string): readonly { readonly field: string; readonly values: readonly string[] }[] };
 
+export interface Named {
+  readonly fields: readonly string[];
+  /** The uids of those within reach that a request names; nothing when it names none. */
+  uids(db: Reader, request: Message, reach: readonly string[]): Maybe<readonly string[] | undefined>;
+}
+
 export interface EventPlace {
   readonly subject?: string;
   readonly group?: string;
@@ -118,7 +126,7 @@ export interface Resource<S extends DescMessage = DescMessage> extends ResourceS
   /** Sort keys kept for each resource; `uid` needs none. */
   readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
   /** What rows are found by: references, facets and PART. */
-  readonly values: Readonly<Record<string, (message: Message) => ReadonlySet<string>>>;
+  readonly values: Readonly<Record<string, (message: Message, state?: State) => ReadonlySet<string>>>;
   /** The orders of the lists of facets, and of parts. The first also serves to look for a row in them. */
   readonly listOrders: { readonly facet: readonly string[]; readonly part: readonly string[] };
 }
@@ -152,10 +160,11 @@ function sortKeysOf<S extends DescMessage>({ orders = {} }: ResourceSpec<S>): Re
 }
 
 function valuesOf<S extends DescMessage>({ references, facets, hidden }: ResourceSpec<S>): Resource['values'] {
-  const values: Record<string, (message: Message) => ReadonlySet<string>> = {};
+  const values: Record<string, (message: Message, state?: State) => ReadonlySet<string>> = {};
   for (const [field, read] of Object.entries({ ...references, ...facets })) {
     // Nobody can ask for what is not there.
-    values[field] = (message) => new Set(read(message as MessageShape<S>).filter((value) => value !== ''));
+    values[field] = (message, state) =>
+      new Set(read(message as MessageShape<S>, state).filter((value) => value !== ''));
   }
   if (hidden) {
     const flags = Object.entries(hidden);

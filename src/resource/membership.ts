@@ -29,7 +29,8 @@ export function membershipsOf(resource: Resource, stored: Stored): Membership[] 
 
   const keys = Object.fromEntries(Object.entries(sortKeys).map(([order, keyOf]) => [order, keyOf(stored)]));
   const keysIn = (orders: readonly string[]) => Object.fromEntries(orders.map((order) => [order, keys[order] ?? '']));
-  const facetsOf = (field: string) => [...(values[field]?.(stored.message) ?? [])].map((v) => facetKey(field, v));
+  const facetsOf = (field: string) =>
+    [...(values[field]?.(stored.message, stored.state) ?? [])].map((v) => facetKey(field, v));
 
   // In uid order, whole lists are read from the primary key. Those that come in parts are read part by part, so that of
   // the whole only the count is kept.

@@ -84,30 +84,39 @@ export async function findReferringBelow(
   return rows.map((row) => row.uid);
 }
 
-/** The resources whose declared reference `field` has any of `values`. */
-export async function findReferringAny(
+/** The uids whose declared reference `field` has any of `values`. */
+export async function findUidsReferringAny(
   db: Reader,
   resource: Resource,
   field: string,
   values: readonly string[],
-): Promise<Stored[]> {
-  const uids: string[] = [];
+): Promise<string[]> {
+  const uids = new Set<string>();
   for (const some of inBatches(values)) {
     const rows = await db.all<{ uid: string }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
-    uids.push(...rows.map((row) => row.uid));
+    for (const { uid } of rows) uids.add(uid);
   }
-  return findAll(db, resource, [...new Set(uids)]);
+  return [...uids];
 }
 
-/** Those of `uids` that exist, in the order of their uids. */
+/** The resources themselves. */
+export const findReferringAny = async (
+  db: Reader,
+  resource: Resource,
+  field: string,
+  values: readonly string[],
+): Promise<Stored[]> => findAll(db, resource, await findUidsReferringAny(db, resource, field, values));
+
+/** Those of `uids` that exist, in the order of their uids. With `lock`, holds them until the transaction ends. */
 export async function findAll(
   db: Reader,
   resource: Resource,
   uids: readonly string[],
+  lock = '',
 ): Promise<(Stored & { readonly body: Uint8Array })[]> {
   const found: (Stored & { body: Uint8Array })[] = [];
   for (const some of inBatches(uids)) {
-    const rows = await db.all<ResourceRow>(FIND_BATCH, resource.kind, ...some);
+    const rows = await db.all<ResourceRow>(FIND_BATCH + lock, resource.kind, ...some);
     for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
   }
   return found;

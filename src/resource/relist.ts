@@ -20,18 +20,16 @@ export interface Change {
   readonly after?: Stored;
 }
 
-interface Member {
-  readonly uid: string;
-  readonly keys: Membership['keys'];
-}
+/** Keys by order of the members of a list, by uid. */
+type Members = Map<string, Membership['keys']>;
 
 /** What happens to one list. A member may leave it and join it again in another place. */
 interface ListChange {
   readonly scope: string;
   readonly facet: string;
-  readonly left: Member[];
-  readonly joined: Member[];
-  id?: number;
+  readonly left: Members;
+  readonly joined: Members;
+  id: number;
 }
 
 interface ListRow extends Row {
@@ -45,20 +43,25 @@ export async function relist(tx: Transaction, resource: Resource, changes: reado
   const lists = listChanges(resource, changes);
   await countMembers(tx, resource, lists);
   const added: Value[] = [];
-  for (const { scope, facet, id, left, joined } of lists) {
-    if (id === undefined) throw new Error(`listing index lost ${scope} ${facet} of ${resource.kind}`);
+  // In the order of the index: an import that jumps about in it writes the same pages again and again.
+  for (const { scope, facet, id, left, joined } of lists.sort((a, b) => a.id - b.id)) {
+    if (id === 0) throw new Error(`listing index lost ${scope} ${facet} of ${resource.kind}`);
     for (const [sort, key, uid] of entries(left, joined)) await tx.run(DROP_ENTRY, id, sort, key, uid);
     for (const [sort, key, uid] of entries(joined, left)) added.push(id, sort, key, uid);
   }
   await insertRows(ADD_ENTRIES, added, (text, params) => tx.run(text, ...params));
 }
 
-/** The entries of `members` that are not also among those of `others`: sort, key and uid. */
-function* entries(members: readonly Member[], others: readonly Member[]): Generator<[string, string, string]> {
-  for (const { uid, keys } of members) {
-    const same = others.find((other) => other.uid === uid)?.keys;
-    for (const [sort, key] of Object.entries(keys)) if (same?.[sort] !== key) yield [sort, key, uid];
+/** The entries of `members` that are not also among those of `others`, in the order of sorts. */
+function entries(members: Members, others: Members): [sort: string, key: string, uid: string][] {
+  const found: [string, string, string][] = [];
+  for (const sort of Object.keys(members.values().next().value ?? {})) {
+    for (const [uid, keys] of members) {
+      const key = keys[sort] ?? '';
+      if (others.get(uid)?.[sort] !== key) found.push([sort, key, uid]);
+    }
   }
+  return found;
 }
 
 /** Counts members in and out, and finds the ids of the lists on the way. */
@@ -67,7 +70,7 @@ async function countMembers(tx: Transaction, resource: Resource, lists: readonly
   const counts: Value[] = [];
   for (const list of lists) {
     const { scope, facet } = list;
-    const more = list.joined.length - list.left.length;
+    const more = list.joined.size - list.left.size;
     if (more > 0) {
       grown.set(`${scope} ${facet}`, list);
       counts.push(scope, resource.kind, facet, more);
@@ -88,16 +91,22 @@ async function countMembers(tx: Transaction, resource: Resource, lists: readonly
 
 /** Every list that changes, in the order in which transactions lock lists. */
 function listChanges(resource: Resource, changes: readonly Change[]): ListChange[] {
-  const lists = new Map<string, ListChange>();
+  const lists: ListChange[] = [];
+  const scopes = new Map<string, Map<string, ListChange>>();
   const changeOf = ({ scope, facet }: Membership): ListChange => {
-    const name = `${scope} ${facet}`;
-    const found = lists.get(name) ?? { scope, facet, left: [], joined: [] };
-    lists.set(name, found);
-    return found;
+    const facets = scopes.get(scope) ?? new Map<string, ListChange>();
+    scopes.set(scope, facets);
+    let list = facets.get(facet);
+    if (!list) {
+      list = { scope, facet, left: new Map(), joined: new Map(), id: 0 };
+      facets.set(facet, list);
+      lists.push(list);
+    }
+    return list;
   };
   for (const { uid, before, after } of changes) {
-    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.push({ uid, keys: each.keys });
-    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.push({ uid, keys: each.keys });
+    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.set(uid, each.keys);
+    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.set(uid, each.keys);
   }
-  return [...lists.values()].sort(inLockOrder);
+  return lists.sort(inLockOrder);
 }

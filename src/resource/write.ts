@@ -3,17 +3,24 @@ import { type DescMessage, type Message, type MessageShape, toBinary } from '@bu
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists, notFound, precondition } from '../base/errors.ts';
 import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
-import type { Maybe, Transaction } from '../store/store.ts';
-import type { Place, Resource, State, Stored } from './definition.ts';
+import type { Maybe, Transaction, Value } from '../store/store.ts';
+import type { Place, Resource, State, Stored, UniqueKey } from './definition.ts';
 import { insertRows } from './insert-rows.ts';
 import { exists } from './read.ts';
 import { type Change, relist } from './relist.ts';
 
-const INSERT = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
+const INSERT = {
+  into: 'INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)',
+  columns: 8,
+  after: 'ON CONFLICT DO NOTHING RETURNING uid',
+};
 const UPDATE = 'UPDATE resource SET updated = $3, keys = $4, body = $5, state = $6 WHERE kind = $1 AND uid = $2';
 const DELETE = 'DELETE FROM resource WHERE kind = $1 AND uid = $2';
-const CLAIM_KEY = 'INSERT INTO natural_key (kind, key, uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
+const CLAIM_KEYS = {
+  into: 'INSERT INTO natural_key (kind, key, uid)',
+  columns: 3,
+  after: 'ON CONFLICT DO NOTHING RETURNING key',
+};
 const FREE_KEY = 'DELETE FROM natural_key WHERE kind = $1 AND key = $2 AND uid = $3';
 const ADD_REFERENCES = { into: 'INSERT INTO reference (kind, field, value, uid)', columns: 4 };
 const DROP_REFERENCE = 'DELETE FROM reference WHERE kind = $1 AND field = $2 AND value = $3 AND uid = $4';
@@ -24,19 +31,26 @@ const CHANGE_ACCESS = `INSERT INTO setting (key, value) VALUES ($1, $2)
 export const ACCESS_VERSION = 'access.version';
 
 /** Refuses a parent that does not exist, and keeps it from being deleted until the transaction ends. */
-export async function holdParent(tx: Transaction, resource: Resource, parent: string): Promise<void> {
+export async function holdParent(
+  tx: Transaction,
+  resource: Resource,
+  parent: string,
+  lock = tx.lock.share,
+): Promise<void> {
   if (parent === ROOT && resource.parents.includes(ROOT)) return;
   if (depthOf(parent) >= MAX_DEPTH) {
     throw precondition('HIERARCHY_TOO_DEEP', parent, `resources can be nested at most ${MAX_DEPTH} levels deep`);
   }
   const kinds = resource.parents.filter((kind) => kind !== ROOT);
-  for (const kind of kinds) if (await exists(tx, kind, parent, tx.lock.share)) return;
+  for (const kind of kinds) if (await exists(tx, kind, parent, lock)) return;
   throw notFound(kinds[0] ?? 'parent', parent);
 }
 
 export interface Draft<S extends DescMessage> extends Place {
   readonly message: MessageShape<S>;
   readonly state?: State | undefined;
+  /** When it came to be, where that was before it came here. */
+  readonly created?: number;
 }
 
 /** Stores a new resource with its uid and times, its keys, references and places in the listing index. */
@@ -57,17 +71,22 @@ export async function insertAll<S extends DescMessage>(
   drafts: readonly Draft<S>[],
   now: number,
 ): Promise<Stored[]> {
-  const all: Stored[] = [];
-  for (const { uid, parent, state, ...draft } of drafts) {
+  const rows: Value[] = [];
+  const all = drafts.map(({ uid, parent, state, created = now, ...draft }): Stored => {
     const message: Message = Object.assign(draft.message, { uid });
-    stamp(resource, message, 'createTime', now);
+    stamp(resource, message, 'createTime', created);
     stamp(resource, message, 'updateTime', now);
-    const stored: Stored = { uid, parent, created: now, updated: now, message, state };
-    const added = await tx.run(INSERT, resource.kind, uid, parent, now, now, ...columnsOf(resource, stored));
-    // Random uids never meet; those that follow from something else may.
-    if (added === 0) throw alreadyExists(resource.kind, uid, `there is a ${resource.kind} ${uid} already`);
-    all.push(stored);
-  }
+    const stored: Stored = { uid, parent, created, updated: now, message, state };
+    rows.push(resource.kind, uid, parent, created, now, ...columnsOf(resource, stored));
+    return stored;
+  });
+  const added = new Set<string>();
+  await insertRows(INSERT, rows, async (text, params) => {
+    for (const { uid } of await tx.all<{ uid: string }>(text, ...params)) added.add(uid);
+  });
+  // Random uids never meet; those that follow from something else may.
+  const there = added.size < all.length && all.find(({ uid }) => !added.has(uid));
+  if (there) throw alreadyExists(resource.kind, there.uid, `there is a ${resource.kind} ${there.uid} already`);
   await change(
     tx,
     resource,
@@ -84,13 +103,28 @@ export async function update(
   after: Pick<Stored, 'message' | 'state'>,
   now: number,
 ): Promise<Stored> {
-  // Never earlier than before, even when the clock was set back.
-  const updated = Math.max(now, before.updated);
-  stamp(resource, after.message, 'updateTime', updated);
-  const stored: Stored = { ...before, ...after, updated };
-  await tx.run(UPDATE, resource.kind, stored.uid, updated, ...columnsOf(resource, stored));
-  await change(tx, resource, [{ uid: stored.uid, before, after: stored }]);
-  return stored;
+  const [stored] = await updateAll(tx, resource, [{ before, ...after }], now);
+  return stored as Stored;
+}
+
+/** The same for many at once. Without a `state` it stays what it was. */
+export async function updateAll(
+  tx: Transaction,
+  resource: Resource,
+  updates: readonly { readonly before: Stored; readonly message: Message; readonly state?: State | undefined }[],
+  now: number,
+): Promise<Stored[]> {
+  const changes: (Change & { readonly after: Stored })[] = [];
+  for (const { before, ...after } of updates) {
+    // Never earlier than before, even when the clock was set back.
+    const updated = Math.max(now, before.updated);
+    stamp(resource, after.message, 'updateTime', updated);
+    const stored: Stored = { ...before, ...after, updated };
+    await tx.run(UPDATE, resource.kind, stored.uid, updated, ...columnsOf(resource, stored));
+    changes.push({ uid: stored.uid, before, after: stored });
+  }
+  await change(tx, resource, changes);
+  return changes.map(({ after }) => after);
 }
 
 export async function remove(tx: Transaction, resource: Resource, stored: Stored): Promise<void> {
@@ -115,7 +149,7 @@ function stamp(resource: Resource, message: Message, field: 'createTime' | 'upda
 /** Brings keys, references and the listing index from what they were to what they must be. */
 async function change(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
   if (resource.grantsAccess) await changeAccess(tx);
-  for (const each of changes) await changeKeys(tx, resource, each);
+  await changeKeys(tx, resource, changes);
   await changeReferences(tx, resource, changes);
   await relist(tx, resource, changes);
 }
@@ -126,16 +160,31 @@ export const changeAccess = (tx: Transaction): Maybe<number> => tx.run(CHANGE_AC
 export const freeKey = (tx: Transaction, resource: Resource, key: string, uid: string): Maybe<number> =>
   tx.run(FREE_KEY, resource.kind, key, uid);
 
-async function changeKeys(tx: Transaction, resource: Resource, { uid, before, after }: Change): Promise<void> {
-  const keysOf = (stored?: Stored) => (stored && resource.unique?.(stored.message as never, stored.parent)) ?? [];
-  const [old, wanted] = [keysOf(before), keysOf(after)];
-  for (const { key } of old) {
-    if (!wanted.some((w) => w.key === key)) await freeKey(tx, resource, key, uid);
+async function changeKeys(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
+  const { kind, unique } = resource;
+  if (!unique) return;
+  const keysOf = (stored?: Stored) => (stored ? unique(stored.message as never, stored.parent) : []);
+  const claimed: UniqueKey[] = [];
+  const rows: string[] = [];
+  for (const { uid, before, after } of changes) {
+    const [old, wanted] = [keysOf(before), keysOf(after)];
+    for (const { key } of old) {
+      if (!wanted.some((w) => w.key === key)) await freeKey(tx, resource, key, uid);
+    }
+    for (const claim of wanted) {
+      if (old.some((o) => o.key === claim.key)) continue;
+      claimed.push(claim);
+      rows.push(kind, claim.key, uid);
+    }
   }
-  for (const { key, taken } of wanted) {
-    if (old.some((o) => o.key === key)) continue;
-    if ((await tx.run(CLAIM_KEY, resource.kind, key, uid)) === 0) throw alreadyExists(resource.kind, key, taken);
-  }
+  const granted = new Set<string>();
+  await insertRows(CLAIM_KEYS, rows, async (text, params) => {
+    for (const { key } of await tx.all<{ key: string }>(text, ...params)) granted.add(key);
+  });
+  if (granted.size === claimed.length) return;
+  // Taken by somebody else, or claimed twice here.
+  const refused = claimed.find(({ key }) => !granted.delete(key));
+  if (refused) throw alreadyExists(kind, refused.key, refused.taken);
 }
 
 async function changeReferences(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {

@@ -3,6 +3,8 @@ import type { Dialect } from './dialect.ts';
 import { foundation } from './schema/0001-foundation.ts';
 import { identity } from './schema/0002-identity.ts';
 import { registry } from './schema/0003-registry.ts';
+import { delivery } from './schema/0004-delivery.ts';
+import { reports } from './schema/0006-reports.ts';
 import type { Store, Transaction } from './store.ts';
 
 export interface Migration {
@@ -13,7 +15,7 @@ export interface Migration {
   up(dialect: Dialect): readonly string[];
 }
 
-export const migrations: readonly Migration[] = [foundation, identity, registry];
+export const migrations: readonly Migration[] = [foundation, identity, registry, delivery, reports];
 
 /**
  * Brings the database up to date and answers what it applied. A migration and the note that it was applied are one

@@ -5,7 +5,7 @@ import { unavailable } from './errors.ts';
 import { observeStore } from './observed.ts';
 import type { Row, Store, Transaction } from './store.ts';
 
-const transaction = { lock: { share: '', update: '' } } as Transaction;
+const transaction = { lock: { share: '', update: '', free: '' } } as Transaction;
 
 /** A store that answers like SQLite (at once) or like PostgreSQL (later), and what is observed of it. */
 function observed(answer: () => Row[] | Promise<Row[]>) {

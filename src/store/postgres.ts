@@ -18,7 +18,7 @@ export interface PostgresOptions {
 const CONNECT_TIMEOUT_MS = 5_000;
 const MAX_TRIES = 5;
 const BYTEWISE = ' COLLATE "C"';
-const LOCK = { share: ' FOR SHARE', update: ' FOR UPDATE' };
+const LOCK = { share: ' FOR SHARE', update: ' FOR UPDATE', free: ' FOR UPDATE SKIP LOCKED' };
 
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   const pool = createPool(url, options);

@@ -41,7 +41,7 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
       using(sql, params, (s) => s.get(...params) as R | undefined),
     run: (sql, ...params) => using(sql, params, (s) => Number(s.run(...params).changes)),
     bytewise: '',
-    lock: { share: '', update: '' },
+    lock: { share: '', update: '', free: '' },
     inTransaction: () => database.isTransaction,
     close: () => database.close(),
   };

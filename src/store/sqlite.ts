@@ -81,6 +81,9 @@ const connectWriter = (path: string): Connection =>
 const connectReader = (path: string): Connection =>
   configured(connect(path, { readOnly: true, blockMs: 1_000 }), SETTINGS);
 
+/** SQLite has no queue for its lock, so those of several processes who wait must look often to find it free. */
+const RETRY_MS = 1;
+
 async function untilUnlocked<T>(step: () => T, waitMs: number): Promise<T> {
   const giveUpAt = performance.now() + waitMs;
   for (;;) {
@@ -88,7 +91,7 @@ async function untilUnlocked<T>(step: () => T, waitMs: number): Promise<T> {
       return step();
     } catch (error) {
       if (!isBusy(error) || performance.now() >= giveUpAt) throw error;
-      await sleep(5);
+      await sleep(RETRY_MS);
     }
   }
 }

@@ -23,8 +23,11 @@ export interface Reader {
 export interface Transaction extends Reader {
   /** Runs a statement and answers how many rows it changed. */
   run(sql: string, ...params: Value[]): Maybe<number>;
-  /** Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. */
-  readonly lock: { readonly share: string; readonly update: string };
+  /**
+   * Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. `free` passes over rows
+   * that others hold instead of waiting for them.
+   */
+  readonly lock: { readonly share: string; readonly update: string; readonly free: string };
 }
 
 /** A row with the same unique key is there already. It ends the transaction, as every failed statement does. */

@@ -72,7 +72,11 @@ export function createGrpc(options: GrpcOptions): Grpc {
     call.on('cancelled', cancel);
     let response: Buffer;
     try {
-      response = encode(method.desc.output, await door(incoming(method, call, requestId, cancellation.signal)));
+      const headers = new Metadata();
+      const setHeader = (name: string, value: string) => headers.set(name, value);
+      const message = await door({ ...incoming(method, call, requestId, cancellation.signal), setHeader });
+      response = encode(method.desc.output, message);
+      if (Object.keys(headers.getMap()).length > 0) call.sendMetadata(headers);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');

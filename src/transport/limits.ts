@@ -16,3 +16,6 @@ export const defaultLimits: Limits = {
   requestMs: 300_000,
   idleMs: 75_000,
 };
+
+/** Connections the system may hold until we accept them; of a burst beyond it, each waits a second to try again. */
+export const BACKLOG = 4096;

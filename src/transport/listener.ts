@@ -4,13 +4,10 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Log } from '../base/log.ts';
 import type { Arrival } from './arrival.ts';
 import { createHttpServer } from './http-server.ts';
-import { defaultLimits, type Limits } from './limits.ts';
+import { BACKLOG, defaultLimits, type Limits } from './limits.ts';
 import { type Protocol, sniff } from './sniff.ts';
 
 const STOP_GRACE_MS = 10_000;
-
-/** Connections the system may hold until we accept them; of a burst beyond it, each waits a second to try again. */
-const BACKLOG = 4096;
 
 export interface ListenerOptions {
   readonly http: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
@@ -29,6 +26,8 @@ export interface ListenerOptions {
 
 export interface Listener {
   listen(host: string, port: number): Promise<AddressInfo>;
+  /** Takes a connection that somebody else accepted. */
+  accept(socket: Socket): void;
   /** Accepts nothing more, lets running requests finish, and cuts off what is left after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -41,6 +40,7 @@ export function createListener(options: ListenerOptions): Listener {
   const open = new Set<Socket>();
   const undecided = new Set<Socket>();
   let stopped: Promise<void> | undefined;
+  let allClosed = (): void => {};
 
   // With half-open connections a client may send its request, close its side, and still read the answer.
   const server = tls ? secureServer(tls) : createServer({ allowHalfOpen: true, noDelay: true });
@@ -101,6 +101,7 @@ export function createListener(options: ListenerOptions): Listener {
   function closed(this: Socket): void {
     open.delete(this);
     undecided.delete(this);
+    if (open.size === 0) allClosed();
   }
 
   /** A client that vanishes is no trouble of ours; 'close' follows and cleans up. */
@@ -118,21 +119,24 @@ export function createListener(options: ListenerOptions): Listener {
     });
 
   async function finish(graceMs: number): Promise<void> {
-    const allClosed = new Promise<void>((resolve) => {
-      server.close(() => resolve());
+    const closing = new Promise<void>((resolve) => {
+      allClosed = resolve;
+      if (open.size === 0) resolve();
     });
+    server.close();
     for (const socket of undecided) socket.destroy();
     http.stop();
     const timer = setTimeout(() => {
       log.warn({ connections: open.size }, 'cutting off connections that did not finish in time');
       for (const socket of open) socket.destroy();
     }, graceMs);
-    await Promise.all([allClosed, grpc.stop()]);
+    await Promise.all([closing, grpc.stop()]);
     clearTimeout(timer);
   }
 
   return {
     listen,
+    accept: (socket) => void server.emit('connection', socket),
     stop(graceMs = STOP_GRACE_MS) {
       stopped ??= finish(graceMs);
       return stopped;

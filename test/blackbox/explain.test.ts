@@ -70,14 +70,14 @@ everywhere('explain', (bench) => {
     assert.deepEqual(answer.groups, [inner, top]);
     assert.deepEqual(
       answer.roles.map(({ name }) => name),
-      ['owner', 'limited_owner', 'editor', 'registry.push'],
+      ['owner', 'limited_owner', 'editor', 'registry.push', 'operator'],
     );
     assert.equal(answer.roles[0]?.uid, builtinUid('owner'));
     assert.match(answer.explanation, /No role binding gives repo\.create/);
 
-    const internal = await api.call(explain, { capability: 'internal', uid: inner });
-    assert.deepEqual(internal.roles, []);
-    assert.match(internal.explanation, /no built-in role holds it/);
+    const unheld = await api.call(explain, { capability: 'skills.write', uid: inner });
+    assert.deepEqual(unheld.roles, []);
+    assert.match(unheld.explanation, /no built-in role holds it/);
   });
 
   test('an identity inside a group never reaches out of it, and is told so', async () => {

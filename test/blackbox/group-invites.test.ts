@@ -81,7 +81,7 @@ for (const database of databases) {
       const redeem = (code: string, identity = newUid(ROOT), email?: TokenEmail) =>
         store.write((db) =>
           redeemInvite(
-            { method, caller: nobody, authorization: undefined, now, db, unchanged() {} },
+            { method, caller: nobody, authorization: undefined, now, db, unchanged() {}, setHeader() {} },
             code,
             identity,
             email,

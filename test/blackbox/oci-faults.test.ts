@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { parseDigest } from '../../src/blobs/digest.ts';
 import { mintOwnerToken } from '../../src/identity/owner.ts';
 import { registryDirectory } from '../../src/oci/registry.ts';
 import { databases } from '../support/databases.ts';
@@ -181,6 +183,19 @@ onEveryDatabase('what a registry refuses', (bench) => {
     assert.equal(digestOf(body), headers['docker-content-digest']);
   });
 
+  test('a file that lost a part of itself is not given out for the blob', async () => {
+    const team = await bench.newTeam();
+    const name = `${team.name}/damaged`;
+    const digest = await bench.owner.pushBlob(name, Buffer.from(`whole ${team.name}`));
+    const { hex } = parseDigest(digest);
+    const blobs = join(registryDirectory(bench.server.home.dataDir), 'blobs/sha256');
+    truncateSync(join(blobs, hex.slice(0, 2), hex), 3);
+    for (const headers of [{}, { range: 'bytes=0-1' }]) {
+      const answer = await bench.owner.send('GET', `/v2/${name}/blobs/${digest}`, { headers });
+      assert.deepEqual([answer.status, codesIn(answer)], [500, ['UNKNOWN']]);
+    }
+  });
+
   test('nothing of the inside shows when the inside fails', async () => {
     const team = await bench.newTeam();
     const answer = await bench.owner.send('GET', `/v2/${team.name}/x/tags/list?last=%00`);
@@ -189,7 +204,7 @@ onEveryDatabase('what a registry refuses', (bench) => {
   });
 });
 
-const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 const [sqlite] = databases;
 
 test('a disk that is full in the middle of a push: a clear answer, no part of a blob, and the server goes on', {

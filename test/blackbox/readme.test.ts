@@ -18,7 +18,7 @@ function blocks(heading: string): string[] {
 /** Runs what the README says to paste, against a server of this test, in a directory of its own. */
 function paste(script: string, server: TestServer): Promise<string> {
   const { dataDir } = server.home;
-  const wharf = `wharf() { "${process.execPath}" "${root}src/cli/wharf.ts" "$@"; }`;
+  const wharf = `wharf() { "${process.execPath}" "${root}src/cli/wharf.js" "$@"; }`;
   const here = script
     .replaceAll('http://127.0.0.1:8080', server.url)
     .replaceAll(/^alias .*$/gm, '')

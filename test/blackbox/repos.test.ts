@@ -1,26 +1,19 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
-import { newUid } from '../../src/base/uid.ts';
-import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { RoleSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import {
   CatalogTier,
   type RepoSchema,
   ReposService,
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { newBinding, roleBindings } from '../../src/domains/iam/role-bindings.ts';
-import { roles } from '../../src/domains/iam/roles.ts';
-import { insert } from '../../src/resource/write.ts';
-import { callerWith, stranger, type TestCaller } from '../support/callers.ts';
+import { callerWith, stranger } from '../support/callers.ts';
 import { everywhere } from '../support/everywhere.ts';
 import { pushImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
-import type { TestServer } from '../support/server.ts';
 
 const { createRepo, getRepo, listRepos, updateRepo, deleteRepo, getRepoReadme, updateRepoReadme } = ReposService.method;
 const { deleteGroup, getGroup, updateGroup } = GroupsService.method;
@@ -31,21 +24,6 @@ const REPO_UPDATED = 'dev.chainguard.api.platform.registry.repo.updated.v1';
 const REPO_DELETED = 'dev.chainguard.api.platform.registry.repo.deleted.v1';
 
 type Init = MessageInitShape<typeof RepoSchema>;
-
-/** No built-in role may write a readme, and nobody hands out what they do not hold: so this role comes in past the server. */
-async function readmeWriter(server: TestServer, group: string): Promise<TestCaller> {
-  const caller = await stranger(server, group);
-  const capabilities = [Capability.CAP_REPO_UPDATE, Capability.CAP_REPO_INTERNAL_ADMIN, Capability.CAP_REPO_LIST];
-  const uid = newUid(group);
-  await withStore(server, (store) =>
-    store.write(async (tx) => {
-      const role = create(RoleSchema, { name: 'readme writer', capabilities });
-      await insert(tx, roles, { message: role, uid, parent: group }, 0);
-      await insert(tx, roleBindings, { message: newBinding(caller.uid, uid), uid: newUid(group), parent: group }, 0);
-    }),
-  );
-  return caller;
-}
 
 everywhere('repos', (bench) => {
   let group: string;
@@ -223,8 +201,7 @@ everywhere('repos', (bench) => {
 
     const content =
       '# Title\n\n<!-- note -->\n\n```go\nfunc main() {}\n```\n\n<img src="a.png" width="10" height="10">\n';
-    const writer = bench.as(await (await readmeWriter(bench.server, group)).token());
-    const written = await writer.call(updateRepoReadme, { repoReadme: { uid, content } });
+    const written = await bench.api.call(updateRepoReadme, { repoReadme: { uid, content } });
     assert.equal(written.content, content);
     assert.deepEqual(await bench.api.call(getRepoReadme, { uid }), written);
     assert.deepEqual((await bench.api.call(getRepo, { uid })).updateTime, written.updateTime);
@@ -237,17 +214,16 @@ everywhere('repos', (bench) => {
     );
     await change(uid, { description: 'the readme stays' });
     assert.equal((await bench.api.call(getRepoReadme, { uid })).content, content);
-    const cleared = await writer.call(updateRepoReadme, { repoReadme: { uid }, updateMask: { paths: ['content'] } });
+    const cleared = await bench.api.call(updateRepoReadme, { repoReadme: { uid }, updateMask: { paths: ['content'] } });
     assert.equal(cleared.content, '');
     await rejects(bench.api.call(getRepoReadme, { uid: `${group}/0123456789abcdef` }), Code.NOT_FOUND);
   });
 
   test('a readme with active content is refused, and says where', async () => {
     const { uid } = await newRepo();
-    const writer = bench.as(await (await readmeWriter(bench.server, group)).token());
     for (const content of ['<script>alert(1)</script>', '[x](javascript:alert(1))', 'a'.repeat(200_000)]) {
       const error = await rejects(
-        writer.call(updateRepoReadme, { repoReadme: { uid, content } }),
+        bench.api.call(updateRepoReadme, { repoReadme: { uid, content } }),
         Code.INVALID_ARGUMENT,
       );
       assert.deepEqual(error.fields, ['content']);

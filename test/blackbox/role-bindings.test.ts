@@ -137,7 +137,7 @@ everywhere('role bindings', (bench) => {
 
   test('a person is bound anywhere', async () => {
     const { api, org } = bench;
-    const { roleBindings } = await api.call(listRoleBindings, { group: org, role: builtinUid('owner') });
+    const { roleBindings } = await api.call(listRoleBindings, { group: org, role: builtinUid('operator') });
     const person = roleBindings.find(({ identityUid }) => !identityUid.includes('/'))?.identityUid ?? assert.fail();
     assert.equal((await bind(person, VIEWER, await bench.newGroup(group))).identity?.name, 'owner');
   });
@@ -357,7 +357,7 @@ everywhere('role bindings', (bench) => {
     const { uid: org } = await api.call(createGroup, { group: { name: `founded ${group.slice(-4)}` } });
     const { roleBindings } = await api.call(listRoleBindings, { group: org });
     assert.equal(roleBindings.length, 1);
-    assert.equal(roleBindings[0]?.role?.name, 'owner');
+    assert.equal(roleBindings[0]?.role?.name, 'operator');
     const identity = await identityIn(org);
     const { uid } = await bind(identity, builtinUid('owner'), org);
     const error = await rejects(api.call(deleteGroup, { uid: org }), Code.FAILED_PRECONDITION);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -8,12 +7,8 @@ import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import {
-  AdvisoriesService,
-  AdvisorySchema,
-} from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { putAdvisory } from '../../src/domains/vulnerabilities/advisories.ts';
-import { openStore } from '../../src/store/open.ts';
+import { AdvisoriesService } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { everywhere } from '../support/everywhere.ts';
 import { rejects } from '../support/rejects.ts';
 
@@ -102,15 +97,9 @@ everywhere('the specification', (bench) => {
   test('section 4: advisories', async () => {
     const { api } = bench;
     const group = await bench.newGroup();
-    const store = await openStore(bench.server.home);
-    try {
-      for (const artifactName of ['openssl', 'zlib', 'curl']) {
-        const advisory = { artifactName, artifactType: 'apk', author: 'us', componentName: artifactName };
-        await store.write((tx) => putAdvisory(tx, group, create(AdvisorySchema, advisory), Date.now()));
-      }
-    } finally {
-      await store.close();
-    }
+    const names = ['openssl', 'zlib', 'curl'];
+    const given = names.map((name) => ({ artifactName: name, artifactType: 'apk', author: 'us', componentName: name }));
+    await api.call(AdvisoryImportsService.method.importAdvisories, { parent: group, advisories: given });
     const uidp = { descendantsOf: group };
     const all = await api.call(advisories.listAdvisories, { uidp });
     assert.equal(all.totalCount, 3n);

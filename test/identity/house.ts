@@ -74,7 +74,12 @@ export async function openHouse(database: Database) {
   const issuer = await createIssuer({ store, masterKey, clock, publicUrl, verifyStranger, authenticateUpstream });
   const call = createPipeline({
     operations: {
-      ...createOperations(pageTokens(randomBytes(32)), { seal: () => assert.fail(), publicUrl }),
+      ...createOperations(pageTokens(randomBytes(32)), {
+        seal: () => assert.fail(),
+        publicUrl,
+        sinkProblem: () => undefined,
+        publicAdvisoryGroups: [],
+      }),
       ...issuer.operations,
     },
     store,

@@ -30,6 +30,7 @@ const contextOf = (db: Transaction): WriteContext => ({
   now: 0,
   db,
   unchanged() {},
+  setHeader() {},
 });
 
 const operations = identityProviderOperations(

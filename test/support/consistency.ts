@@ -12,6 +12,7 @@ interface ResourceRow extends Row {
   created: number;
   updated: number;
   body: Uint8Array;
+  state: string | null;
 }
 
 /** Recomputes the listing index, keys and references from the resources alone, and compares with what the tables hold. */
@@ -21,11 +22,13 @@ export async function assertConsistent(db: Reader, all: readonly Resource[] = re
   const counts = new Map<string, number>();
   const keys: string[] = [];
   const references: string[] = [];
-  for (const row of await db.all<ResourceRow>('SELECT kind, uid, parent, created, updated, body FROM resource')) {
+  for (const row of await db.all<ResourceRow>(
+    'SELECT kind, uid, parent, created, updated, body, state FROM resource',
+  )) {
     const resource = kinds.get(row.kind);
     assert.ok(resource, `unknown kind ${row.kind}`);
     const message = fromBinary(resource.schema, row.body);
-    const stored: Stored = { ...row, message, state: undefined };
+    const stored: Stored = { ...row, message, state: row.state === null ? undefined : JSON.parse(row.state) };
     for (const { scope, facet, keys: sorts } of membershipsOf(resource, stored)) {
       const list = `${scope}|${row.kind}|${facet}`;
       counts.set(list, (counts.get(list) ?? 0) + 1);

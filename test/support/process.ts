@@ -4,11 +4,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Home } from './databases.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 
 export interface ServerProcess {
   readonly url: string;
   readonly process: ChildProcess;
+  /** What it has logged so far. */
+  readonly log: readonly string[];
   /** Ends it without warning, as a power cut would. */
   kill(): Promise<void>;
   /** Asks it to stop and answers its exit code. */
@@ -41,6 +43,7 @@ export async function spawnServer(home: Home, env: Record<string, string> = {}):
   return {
     url,
     process: child,
+    log: output,
     async kill() {
       child.kill('SIGKILL');
       await ended;

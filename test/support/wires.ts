@@ -12,6 +12,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { withBeta } from '../../src/contract/beta.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -45,12 +46,20 @@ export class CallError extends Error {
   }
 }
 
+export interface CallOptions {
+  readonly token?: string | undefined;
+  /** The id to call the method under, where it is another than its own, as in v2beta1. */
+  readonly id?: string;
+}
+
+const idOf = ({ parent, name }: DescMethodUnary): string => `${parent.typeName}/${name}`;
+
 /** Calls any method of the contract over one wire. */
 export interface Client {
   call<M extends DescMethodUnary>(
     method: M,
     request?: MessageInitShape<M['input']>,
-    options?: { readonly token?: string | undefined },
+    options?: CallOptions,
   ): Promise<MessageShape<M['output']>>;
   close(): void;
 }
@@ -73,18 +82,20 @@ const registry = createRegistry(
   RequestInfoSchema,
 );
 
-const routes = new Map(methodTable(files).map((method) => [method.id, method.routes[0]]));
+const routes = new Map(withBeta(methodTable(files)).map((method) => [method.id, method.routes[0]]));
 
 function restClient(url: string, ownToken: string | undefined): Client {
   return {
-    async call(method, request, options = { token: ownToken }) {
-      const route = routes.get(`${method.parent.typeName}/${method.name}`);
+    async call(method, request, options: CallOptions = { token: ownToken }) {
+      const route = routes.get(options.id ?? idOf(method));
       if (!route) throw new Error(`${method.name} has no route`);
       const message = create(method.input, request as never);
       const json = toJson(method.input, message) as JsonObject;
-      const path = route.template.replace(/\{([\w.]+)(?:=[^}]*)?\}/g, (_, name: string) =>
-        String(take(json, name) ?? ''),
-      );
+      const path = route.template.replace(/\{([\w.]+)(?:=([^}]*))?\}/g, (_, name: string, pattern?: string) => {
+        const value = String(take(json, name) ?? '');
+        return pattern === '**' ? value : encodeURIComponent(value);
+      });
+      const nothing = method.input.fields.some((f) => f.name === route.body && f.fieldKind === 'list') ? [] : {};
       const body = route.body === '*' ? json : route.body ? take(json, route.body) : undefined;
       const query = route.body === '*' ? '' : new URLSearchParams(flatten(json)).toString();
       const response = await fetch(`${url}${path}${query && `?${query}`}`, {
@@ -93,7 +104,7 @@ function restClient(url: string, ownToken: string | undefined): Client {
           ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
           ...(route.body !== undefined && { 'content-type': 'application/json' }),
         },
-        ...(route.body !== undefined && { body: JSON.stringify(body ?? {}) }),
+        ...(route.body !== undefined && { body: JSON.stringify(body ?? nothing) }),
       });
       const text = await response.text();
       if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
@@ -114,24 +125,26 @@ function take(json: JsonObject, path: string): JsonValue | undefined {
   return value;
 }
 
-/** Query parameters of what is left: nested names are dotted, lists repeat. */
+/** Query parameters of what is left: nested names are dotted, lists repeat, and messages in lists are JSON. */
 function flatten(json: JsonObject, prefix = ''): [string, string][] {
   return Object.entries(json).flatMap(([key, value]): [string, string][] => {
-    if (Array.isArray(value)) return value.map((item) => [prefix + key, String(item)]);
+    if (Array.isArray(value)) return value.map((item) => [prefix + key, textOf(item)]);
     if (typeof value === 'object' && value !== null) return flatten(value, `${prefix}${key}.`);
     return [[prefix + key, String(value)]];
   });
 }
 
+const textOf = (value: JsonValue): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 function grpcClient(url: string, ownToken: string | undefined): Client {
   const client = new GrpcClient(new URL(url).host, credentials.createInsecure());
   return {
-    call(method, request, options = { token: ownToken }) {
+    call(method, request, options: CallOptions = { token: ownToken }) {
       const metadata = new Metadata();
       if (options.token !== undefined) metadata.set('authorization', `Bearer ${options.token}`);
       return new Promise((resolve, reject) => {
         client.makeUnaryRequest(
-          `/${method.parent.typeName}/${method.name}`,
+          `/${options.id ?? idOf(method)}`,
           (message: Uint8Array) => Buffer.from(message),
           (bytes: Buffer) => fromBinary(method.output, bytes),
           toBinary(method.input, create(method.input, request as never)),

@@ -63,7 +63,10 @@ function authorization(token: string): string {
 
 function encode(route: Route, { path = [], fields = {}, body }: Parts): Omit<HttpRequest, 'server'> {
   const values = path.values();
-  const target = route.template.replace(/\{[^}]*\}/g, () => segments(values.next().value ?? ''));
+  const target = route.template.replace(/\{[^}]*\}/g, (variable) => {
+    const path = segments(values.next().value ?? '');
+    return variable.endsWith('=**}') ? path : path.replaceAll('/', '%2F');
+  });
   const parameters = parametersOf(fields);
   const { verb } = route;
   if (route.body !== undefined) {
@@ -77,7 +80,7 @@ function encode(route: Route, { path = [], fields = {}, body }: Parts): Omit<Htt
 
 const withQuery = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`);
 
-/** A uid travels with its slashes. Dots would climb out of the path that is meant, however they are written. */
+/** A uid travels with its slashes, wherever a route has room for them. Dots would climb out of the path that is meant, however they are written. */
 function segments(value: string): string {
   const parts = value.split('/');
   if (parts.some((part) => part === '.' || part === '..' || (part === '' && parts.length > 1))) {

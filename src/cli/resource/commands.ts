@@ -34,19 +34,25 @@ interface Verb {
 export function addResource(area: Command, spec: ResourceSpec): void {
   const [service] = spec.resource.file.services;
   const parent = area.command(spec.name).description(service ? sentenceOf(commentOn(service)) : spec.name);
-  const line = `wharf ${area.name()} ${spec.name}`;
-  example(parent, `${line} list`);
-  for (const name of verbs) {
-    const method = methodOf(spec, name);
-    if (method === undefined) continue;
-    const command = parent.command(name).description(meaningOf(method));
-    const row = rowOf(method);
-    const examples = (...given: readonly string[]) =>
-      void example(command, ...given.map((rest) => `${line} ${name} ${rest}`.trimEnd()));
-    builders[name]({ spec, command, method, row, query: queryPlaces(row, row.route), examples });
-    addClientOptions(command);
-  }
+  example(parent, `wharf ${area.name()} ${spec.name} list`);
+  for (const verb of verbs) addVerb(parent, verb, spec);
 }
+
+/** Adds one verb of a resource, where the contract has it; under another name, if need be. */
+export function addVerb(parent: Command, verb: VerbName, spec: ResourceSpec, name: string = verb): void {
+  const method = methodOf(spec, verb);
+  if (method === undefined) return;
+  const command = parent.command(name).description(meaningOf(method));
+  const row = rowOf(method);
+  const examples = (...given: readonly string[]) =>
+    void example(command, ...given.map((rest) => `${lineOf(command)} ${rest}`.trimEnd()));
+  builders[verb]({ spec, command, method, row, query: queryPlaces(row, row.route), examples });
+  addClientOptions(command);
+}
+
+/** `wharf iam groups list`: how a command is written. */
+const lineOf = (command: Command): string =>
+  command.parent ? `${lineOf(command.parent)} ${command.name()}` : command.name();
 
 const builders: Readonly<Record<VerbName, (verb: Verb) => void>> = {
   list: buildList,
@@ -56,25 +62,35 @@ const builders: Readonly<Record<VerbName, (verb: Verb) => void>> = {
   delete: buildDelete,
 };
 
-function buildList({ spec, command, method, query, examples }: Verb): void {
+function buildList({ spec, command, method, row, query, examples }: Verb): void {
+  addArguments(command, row);
   addFlags(command, query);
   command.addOption(new Option('--limit <n>', 'stop after so many').argParser(count));
   command.addHelpText(
     'after',
     '\nAll pages are followed. Without --limit, --page-size and --page-token ask for a single page.',
   );
-  examples('', spec.examples?.list ?? '--descendants-of $GROUP --order-by name -o json');
+  const plain = command.registeredArguments.length === 0 ? [''] : [];
+  examples(...plain, spec.examples?.list ?? '--descendants-of $GROUP --order-by name -o json');
 
   const key = listKey(method.output, spec.resource) ?? '';
   command.action(async () => {
     const context = await contextOf(command);
     const api = createApi(context);
-    const fields = queryOf(command, query);
+    const path = command.args;
+    const fields = { ...spec.defaults, ...queryOf(command, query) };
     const { limit } = command.opts<{ limit?: number }>();
     const isOnePage = limit === undefined && (fields.page_size !== undefined || fields.page_token !== undefined);
     const answer = isOnePage
-      ? await api.call(method, { fields })
-      : await listAll(api, { method, key, fields, limit: limit ?? Number.POSITIVE_INFINITY, ...progress(context) });
+      ? await api.call(method, { path, fields })
+      : await listAll(api, {
+          method,
+          key,
+          path,
+          fields,
+          limit: limit ?? Number.POSITIVE_INFINITY,
+          ...progress(context),
+        });
     showList(context, spec, answer, (answer[key] ?? []) as JsonObject[]);
   });
 }
@@ -103,10 +119,10 @@ function showList(context: Context, { columns }: ResourceSpec, answer: JsonObjec
   }
 }
 
-function buildGet({ command, method, row, query, examples }: Verb): void {
+function buildGet({ spec, command, method, row, query, examples }: Verb): void {
   addArguments(command, row);
   addFlags(command, query);
-  examples('$UID');
+  examples(spec.examples?.get ?? '$UID');
   command.action(async () => {
     const context = await contextOf(command);
     show(context, await createApi(context).call(method, { path: command.args, fields: queryOf(command, query) }));

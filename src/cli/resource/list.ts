@@ -8,6 +8,8 @@ export interface ListOptions {
   readonly method: DescMethod;
   /** Where the answer has its list. */
   readonly key: string;
+  /** For the variables of the route. */
+  readonly path?: readonly string[];
   readonly fields: Readonly<Record<string, JsonValue>>;
   readonly limit: number;
   /** Told after each page but the last. */
@@ -15,7 +17,8 @@ export interface ListOptions {
 }
 
 /** Follows the pages of a list and answers one envelope: all results, or `limit` of them and where to go on. */
-export async function listAll(api: Api, { method, key, fields, limit, onPage }: ListOptions): Promise<JsonObject> {
+export async function listAll(api: Api, options: ListOptions): Promise<JsonObject> {
+  const { method, key, path = [], fields, limit, onPage } = options;
   const size = Number(fields.page_size ?? PAGE);
   const found: JsonValue[] = [];
   let first: JsonObject | undefined;
@@ -23,7 +26,10 @@ export async function listAll(api: Api, { method, key, fields, limit, onPage }: 
   do {
     // A skip counts from the page token, so it is for the first page alone.
     const place = next === undefined ? fields : { ...fields, skip: undefined, page_token: next };
-    const page = await api.call(method, { fields: { ...place, page_size: Math.min(size, limit - found.length) } });
+    const page = await api.call(method, {
+      path,
+      fields: { ...place, page_size: Math.min(size, limit - found.length) },
+    });
     first ??= page;
     found.push(...((page[key] ?? []) as JsonValue[]));
     next = page.nextPageToken || undefined;

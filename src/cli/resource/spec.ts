@@ -1,4 +1,4 @@
-import type { DescMessage, DescMethod, JsonObject } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Api } from '../client/api.ts';
 
 /** What the contract does not say about the commands of a resource. The rest follows from it. */
@@ -12,10 +12,12 @@ export interface ResourceSpec {
   readonly short?: Readonly<Record<string, readonly string[]>>;
   /** Fields whose value is long or secret, and so may be given as `@file`. */
   readonly files?: readonly string[];
+  /** What a list asks for unless the flags say otherwise, by request field. */
+  readonly defaults?: Readonly<Record<string, JsonValue>>;
   /** The last touch to a body before it is sent. */
   readonly complete?: Complete;
   /** What the examples of the help give, such as `--name my-group`. */
-  readonly examples?: { readonly list?: string; readonly create?: string; readonly update?: string };
+  readonly examples?: Partial<Readonly<Record<VerbName, string>>>;
 }
 
 export type Complete = (body: JsonObject, context: { readonly api: Api; readonly group: string }) => Promise<void>;

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { isUid, parentOf, ROOT } from '../../base/uid.ts';
 import { capabilityNamed, covers, has, infoOf, listOf, setOf, union, without } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
-import { type BuiltinRole, builtinRole, builtinRoles, OWNER } from './builtin-roles.ts';
+import { files, methodTable } from '../../contract/methods.ts';
+import { type BuiltinRole, builtinRole, builtinRoles, OPERATOR, OWNER } from './builtin-roles.ts';
 
 const { roles: bundles }: { roles: Record<string, { role_name: string | null; capabilities: string[] }> } = JSON.parse(
   readFileSync(new URL('../../../test/data/roles.json', import.meta.url), 'utf8'),
@@ -44,7 +45,11 @@ test('the roles grant exactly what the facts say', () => {
       name,
     );
   }
-  const ours = ['limited_owner', ...['java', 'python', 'javascript'].map((e) => `libraries.${e}.pull_token_creator`)];
+  const ours = [
+    'limited_owner',
+    'operator',
+    ...['java', 'python', 'javascript'].map((e) => `libraries.${e}.pull_token_creator`),
+  ];
   assert.deepEqual(builtinRoles.map(({ name }) => name).toSorted(), [...expected.keys(), ...ours].toSorted());
 });
 
@@ -74,8 +79,15 @@ test('a pull token creator can hand out the pull role of the same ecosystem', ()
   }
 });
 
-test('no role grants what is internal', () => {
-  for (const { name, capabilities } of builtinRoles) {
+test('an operator may call all that there is', () => {
+  for (const { id, capabilities } of methodTable(files))
+    assert.ok(covers(OPERATOR.capabilities, setOf(capabilities)), id);
+  assert.ok(covers(OPERATOR.capabilities, OWNER.capabilities));
+});
+
+test('no other role grants what is internal', () => {
+  for (const { name, capabilities } of builtinRoles.filter((each) => each !== OPERATOR)) {
+    assert.ok(!has(capabilities, Capability.CAP_INTERNAL), name);
     for (const capability of listOf(capabilities)) assert.ok(!infoOf(capability)?.internalOnly, name);
   }
 });

@@ -1,4 +1,5 @@
 import { type CapabilitySet, capabilityNamed, setOf, union, without } from '../../contract/capabilities.ts';
+import type { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 
 /** A role that every server has: at the root of the tree, and neither changed nor deleted. */
 export interface BuiltinRole {
@@ -8,15 +9,15 @@ export interface BuiltinRole {
   readonly capabilities: CapabilitySet;
 }
 
+const named = (name: string): Capability => {
+  const capability = capabilityNamed(name);
+  if (capability === undefined) throw new Error(`built-in roles: there is no capability ${name}`);
+  return capability;
+};
+
 /** `on('repo', 'create', 'delete')` is `repo.create` and `repo.delete`. */
 const on = (resource: string, ...verbs: readonly string[]): CapabilitySet =>
-  setOf(
-    verbs.map((verb) => {
-      const capability = capabilityNamed(`${resource}.${verb}`);
-      if (capability === undefined) throw new Error(`built-in roles: there is no capability ${resource}.${verb}`);
-      return capability;
-    }),
-  );
+  setOf(verbs.map((verb) => named(`${resource}.${verb}`)));
 
 const list = (...resources: readonly string[]): CapabilitySet =>
   union(...resources.map((resource) => on(resource, 'list')));
@@ -127,6 +128,20 @@ const owner = union(
  */
 const limitedOwner = without(owner, union(accessControl, on('groups', 'delete')));
 
+/**
+ * Our own: whoever runs the server, and can call all that it serves. Some of that, such as the READMEs of repos, is kept
+ * from owners by the facts, since where they come from the operator is somebody else than the owners.
+ */
+const operator = union(
+  owner,
+  advisoriesAdmin,
+  on('repo.internal', 'admin'),
+  on('registry.deployments', 'create', 'update'),
+  on('registry.settings', 'update'),
+  // Without it nobody may hold what is internal.
+  setOf([named('internal')]),
+);
+
 /** `Registry Pull` for `registry.pull`. */
 const titleOf = (name: string): string =>
   name
@@ -145,6 +160,9 @@ const role = (uid: string, name: string, capabilities: CapabilitySet): BuiltinRo
 
 /** What whoever creates an organization gets on it. */
 export const OWNER = role('2c334765280ed9898d2ab405a8e822e2d721ff82', 'owner', owner);
+
+/** What the first owner of a server gets on the first organization. Nobody else can hand it out. */
+export const OPERATOR = role('06399b81ef7f1f1e014b2eb50aeb66ed6280724a', 'operator', operator);
 
 export const builtinRoles: readonly BuiltinRole[] = [
   OWNER,
@@ -182,6 +200,7 @@ export const builtinRoles: readonly BuiltinRole[] = [
   role('b4b6642f8fff33a1a8db6a4eaf983beca7046c08', 'advisories.creator', advisoriesCreator),
   role('68885663aaee805085ca892b482c0ef81349be1e', 'advisories.approver', advisoriesApprover),
   role('b4d073e221af2bd7fd6b68a2a68080cc0037ec8f', 'advisories.admin', advisoriesAdmin),
+  OPERATOR,
 ];
 
 const byUid = new Map(builtinRoles.map((role) => [role.uid, role]));

@@ -1,5 +1,6 @@
 import { denied, invalid, notFound } from '../../base/errors.ts';
 import { isUid, isWithin, newUid, parentOf, ROOT, suffixOf } from '../../base/uid.ts';
+import { listOf } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Caller, WriteContext } from '../../resource/context.ts';
@@ -8,7 +9,7 @@ import { findNamed } from '../../resource/list/named.ts';
 import { find, findByKey } from '../../resource/read.ts';
 import * as rules from '../../resource/rules.ts';
 import { insert, remove } from '../../resource/write.ts';
-import { OWNER } from './builtin-roles.ts';
+import { OPERATOR, OWNER } from './builtin-roles.ts';
 import { newBinding, roleBindings } from './role-bindings.ts';
 
 /** A place in the tree. Groups at the root are organizations. */
@@ -40,11 +41,12 @@ export const groups = defineResource({
     return { founderBinding: newUid(uid) };
   },
 
-  /** Whoever creates an organization owns it. */
+  /** Whoever creates an organization owns it; whoever runs the server runs it too. */
   async afterCreate({ db, caller, now }, { uid, state }) {
     const binding = state?.founderBinding;
     if (typeof binding !== 'string') return;
-    const message = newBinding(caller.uid, OWNER.uid);
+    const isOperator = caller.reach(listOf(OPERATOR.capabilities)).length > 0;
+    const message = newBinding(caller.uid, (isOperator ? OPERATOR : OWNER).uid);
     await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
   },
 

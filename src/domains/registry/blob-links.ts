@@ -4,6 +4,7 @@ import { holdRepo } from './repos.ts';
 const LINK = `INSERT INTO blob_link (repo, digest, size, linked) VALUES ($1, $2, $3, $4)
   ON CONFLICT (repo, digest) DO UPDATE SET linked = excluded.linked`;
 const FIND = 'SELECT size, linked FROM blob_link WHERE repo = $1 AND digest = $2';
+const LINKING = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
 const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2';
 
 export interface BlobLink {
@@ -28,6 +29,11 @@ export async function linkBlob(
 export async function blobLink(db: Reader, repo: string, digest: string, lock = ''): Promise<BlobLink | undefined> {
   const row = await db.get<{ size: number; linked: number }>(FIND + lock, repo, digest);
   return row && { size: row.size, linked: row.linked };
+}
+
+/** Repos that have a blob, those first that got it last. */
+export async function reposLinking(db: Reader, digest: string, limit: number): Promise<string[]> {
+  return (await db.all<{ repo: string }>(LINKING, digest, limit)).map(({ repo }) => repo);
 }
 
 /** Lets `repo` have a blob of `from`. Nothing when `from` has no such blob. */

@@ -1,5 +1,5 @@
 import { eachSlot, inBatches } from '../../store/batches.ts';
-import type { Reader, Row, Transaction } from '../../store/store.ts';
+import type { Maybe, Reader, Row, Transaction } from '../../store/store.ts';
 import { deleteManifest } from './manifests.ts';
 import type { RegistryWrite } from './tag-targets.ts';
 
@@ -55,6 +55,8 @@ const HOLD_REFERRER = 'SELECT digest FROM manifest WHERE repo = $1 AND digest = 
 const IS_ORPHAN = `SELECT digest FROM manifest m WHERE m.repo = $1 AND m.digest = $2 AND ${ORPHANED}`;
 
 const LINKED = `SELECT DISTINCT digest FROM blob_link WHERE digest IN (${eachSlot(1)})`;
+const STILL_LINKED = `SELECT DISTINCT l.digest FROM blob_link l WHERE l.digest IN (${eachSlot(2)})
+  AND (l.linked >= $1 OR NOT ${UNREFERENCED})`;
 
 /** Links to blobs that no manifest of their repo needs. */
 export const unreferencedLinks = (db: Reader, window: Window): Promise<Batch<UnreferencedLink>> =>
@@ -92,10 +94,21 @@ export async function deleteOrphan(write: RegistryWrite, { repo, digest }: Curso
 }
 
 /** Those of `digests` that some repo links. The bytes of all others may go, once they are old enough. */
-export async function linkedDigests(db: Reader, digests: readonly string[]): Promise<ReadonlySet<string>> {
+export const linkedDigests = (db: Reader, digests: readonly string[]): Promise<ReadonlySet<string>> =>
+  among(digests, (some) => db.all(LINKED, ...some));
+
+/** Those that will still be linked when links go which nothing needs and nobody touched since `before`. */
+export const stillLinkedDigests = (
+  db: Reader,
+  digests: readonly string[],
+  before: number,
+): Promise<ReadonlySet<string>> => among(digests, (some) => db.all(STILL_LINKED, before, ...some));
+
+async function among(
+  digests: readonly string[],
+  find: (some: readonly string[]) => Maybe<readonly { readonly digest: string }[]>,
+): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (const some of inBatches(digests)) {
-    for (const { digest } of await db.all<{ digest: string }>(LINKED, ...some)) found.add(digest);
-  }
+  for (const some of inBatches(digests)) for (const { digest } of await find(some)) found.add(digest);
   return found;
 }

@@ -1,5 +1,5 @@
 import { eachSlot, inBatches } from '../../store/batches.ts';
-import type { Transaction } from '../../store/store.ts';
+import type { Reader, Transaction } from '../../store/store.ts';
 import type { ChildRow } from './content.ts';
 import { RegistryError } from './errors.ts';
 import { type Descriptor, isForeign, type Manifest } from './manifest.ts';
@@ -9,6 +9,8 @@ const MANIFESTS = `SELECT digest, content_size, platforms FROM manifest
   WHERE repo = $1 AND digest IN (${eachSlot(2)})`;
 const LINK = `INSERT INTO manifest_link (repo, manifest, target)
   VALUES ${eachSlot(3, (target) => `($1, $2, ${target})`)} ON CONFLICT DO NOTHING`;
+
+const NEEDING = 'SELECT manifest FROM manifest_link WHERE repo = $1 AND target = $2 LIMIT 1';
 
 /** The sizes of the blobs that a manifest needs. All must be in the repo, and stay until the manifest is. */
 export async function requireBlobs(
@@ -50,6 +52,11 @@ export async function linkNeeds(
   targets: Iterable<string>,
 ): Promise<void> {
   for (const some of inBatches([...targets])) await tx.run(LINK, repo, manifest, ...some);
+}
+
+/** A manifest of the repo that cannot do without `target`, if there is one. */
+export async function manifestNeeding(db: Reader, repo: string, target: string): Promise<string | undefined> {
+  return (await db.get<{ manifest: string }>(NEEDING, repo, target))?.manifest;
 }
 
 /** In one order, so that two pushes never wait for each other. */

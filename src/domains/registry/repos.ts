@@ -19,7 +19,7 @@ export const repos = defineResource({
   plural: 'repos',
   schema: RepoSchema,
   parents: ['group'],
-  cascade: ['tag'],
+  cascade: ['tag', 'report'],
   rules: { name: repoName, description: rules.description },
   check: problemsOf,
   orders: { name: (repo) => repo.name },
@@ -31,7 +31,14 @@ export const repos = defineResource({
 });
 
 /** Blobs themselves stay, since other repos may link them; garbage collection knows. */
-const CONTENTS = ['tag_target', 'tag_history', 'manifest_link', 'manifest', 'blob_link'] as const;
+const CONTENTS = [
+  'tag_target',
+  'tag_history',
+  'manifest_link',
+  'manifest',
+  'blob_link',
+  'vulnerability_report',
+] as const;
 
 /** The natural key of a repo. */
 export const repoKey = (group: string, name: string): string => `${group}/${name}`;

@@ -8,10 +8,9 @@ import {
   SyncConfigSchema,
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { ReadContext, WriteContext } from '../../resource/context.ts';
-import { findNamed } from '../../resource/list/named.ts';
 import { find, findAll } from '../../resource/read.ts';
 import { clearOutputOnly, refuse } from '../../resource/validate.ts';
-import { resolveRepo } from './paths.ts';
+import { findRepoNamed } from './repo-names.ts';
 import { repos } from './repos.ts';
 
 const LIST = [Capability.CAP_REPO_LIST];
@@ -72,7 +71,7 @@ async function sourceOf({ db }: WriteContext, { source }: SyncConfig): Promise<R
 /** The uid behind a uid, a name or an image reference, if it is of a repo that the caller may see; else the text itself. */
 async function resolveSource(ctx: WriteContext, uid: string, syncConfig: SyncConfig): Promise<string> {
   const { source } = syncConfig;
-  const found = isUid(source) ? source : await findByName(ctx, source);
+  const found = isUid(source) ? source : await findRepoNamed(ctx, LIST, source, 'sync_config.source');
   if (found === undefined) return source;
   if (found === uid) throw invalid('sync_config.source', 'must be another repo');
   const repo = ctx.caller.can(LIST, found) ? await sourceOf(ctx, { ...syncConfig, source: found }) : undefined;
@@ -81,25 +80,4 @@ async function resolveSource(ctx: WriteContext, uid: string, syncConfig: SyncCon
     throw invalid('sync_config.source', `follows ${repo.syncConfig?.source} itself; name that one instead`);
   }
   return found;
-}
-
-async function findByName({ db, caller }: WriteContext, text: string): Promise<string | undefined> {
-  const path = pathIn(text);
-  if (path.length > 1) {
-    const { repo } = await resolveRepo(db, path);
-    return repo !== undefined && caller.can(LIST, repo) ? repo : undefined;
-  }
-  const [found, another] = await findNamed(db, repos, caller.reach(LIST), path[0] ?? '');
-  if (another) throw invalid('sync_config.source', `several repos are named ${text}; give the uid instead`);
-  return found;
-}
-
-/** The names in `[host/]name/name[:tag][@digest]`. */
-function pathIn(reference: string): string[] {
-  const [first = '', ...rest] = reference
-    .replace(/@.*$/, '')
-    .replace(/:[^/]*$/, '')
-    .split('/');
-  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
-  return isHost ? rest : [first, ...rest];
 }

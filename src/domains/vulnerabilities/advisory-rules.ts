@@ -1,17 +1,29 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
-import type { Advisory } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import {
+  type Advisory,
+  type AdvisoryEvent,
+  ReviewStateSchema,
+  Severity_TypeSchema,
+} from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import * as rules from '../../resource/rules.ts';
 import { isAdvisoryId } from './advisory-id.ts';
 
 /** Each can be filtered by, and an index key has its limits. */
 const text = rules.line(512);
 const id = (value: string): string | undefined => (/^\S*$/.test(value) ? text(value) : 'must have no spaces in it');
+const time = (value: Timestamp | undefined): string | undefined =>
+  value && (value.seconds < FIRST_SECOND || value.seconds > LAST_SECOND) ? 'must be in the years 1 to 9999' : undefined;
 const MAX_ALIASES = 100;
-const MAX_EVENTS = 1000;
+const MAX_EVENTS = 200;
+const MAX_SEVERITIES = 20;
+/** What JSON can say (google.protobuf.Timestamp): the years 1 to 9999. */
+const FIRST_SECOND = -62_135_596_800n;
+const LAST_SECOND = 253_402_300_799n;
 
-/** What is wrong with an advisory. Fields that the contract requires may be missing: not every source knows them. */
+/** What is wrong with an advisory. But for the name of the artifact, not every source knows what the contract requires. */
 export function advisoryProblems(advisory: Advisory): FieldViolation[] {
-  const { advisoryId, legacyAdvisoryId, aliases, events } = advisory;
+  const { advisoryId, legacyAdvisoryId, aliases, events, severities } = advisory;
   const found: FieldViolation[] = [];
   const refuse = (field: string, description: string | undefined): void => {
     if (description !== undefined) found.push({ field, description });
@@ -19,6 +31,9 @@ export function advisoryProblems(advisory: Advisory): FieldViolation[] {
   if (advisoryId !== '' && !isAdvisoryId(advisoryId)) refuse('advisory_id', 'must be of the form CGA-xxxx-xxxx-xxxx');
   if (aliases.length > MAX_ALIASES) refuse('aliases', `must have at most ${MAX_ALIASES} items`);
   if (events.length > MAX_EVENTS) refuse('events', `must have at most ${MAX_EVENTS} items`);
+
+  if (severities.length > MAX_SEVERITIES) refuse('severities', `must have at most ${MAX_SEVERITIES} items`);
+  if (advisory.artifactName === '') refuse('artifact_name', 'must say which artifact is affected');
 
   refuse('author', text(advisory.author));
   refuse('artifact_name', text(advisory.artifactName));
@@ -31,10 +46,25 @@ export function advisoryProblems(advisory: Advisory): FieldViolation[] {
   for (const [at, alias] of aliases.entries()) {
     refuse(`aliases[${at}]`, alias === '' ? 'must not be empty' : id(alias));
   }
-  for (const [at, { author, reviewer, type }] of events.entries()) {
-    refuse(`events[${at}]`, type.case === undefined ? 'must say what happened' : undefined);
-    refuse(`events[${at}].author`, text(author));
-    refuse(`events[${at}].reviewer`, text(reviewer));
+  refuse('delete_time', time(advisory.deleteTime));
+  for (const [at, { type, score }] of severities.entries()) {
+    refuse(`severities[${at}].type`, Severity_TypeSchema.value[type] ? undefined : 'must be a known type');
+    refuse(`severities[${at}].score`, text(score));
   }
+  for (const [at, event] of events.entries()) found.push(...eventProblems(event, `events[${at}]`));
   return found;
+}
+
+/** What is wrong with one event, under the path that it has in the request. */
+export function eventProblems(event: AdvisoryEvent, path: string): FieldViolation[] {
+  const { author, reviewer, reviewState, createTime, issue = '', type } = event;
+  const problems: [field: string, description: string | undefined][] = [
+    [path, type.case === undefined ? 'must say what happened' : undefined],
+    [`${path}.create_time`, time(createTime)],
+    [`${path}.review_state`, ReviewStateSchema.value[reviewState] ? undefined : 'must be a known state'],
+    [`${path}.issue`, text(issue)],
+    [`${path}.author`, text(author)],
+    [`${path}.reviewer`, text(reviewer)],
+  ];
+  return problems.flatMap(([field, description]) => (description === undefined ? [] : [{ field, description }]));
 }

@@ -1,8 +1,8 @@
+import { partsOf, wordsIn } from '../../base/words.ts';
 import type { Advisory } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 
 /** `cve-2024-1234`: ids of advisories and vulnerabilities look like this, some names do too, and few advisories share one. */
 const ID = /^[^-]+-[^-]+-/;
-const BETWEEN_PARTS = /[^\p{L}\p{N}]+/u;
 
 const ROLES = ['advisory', 'legacy', 'alias', 'name'] as const;
 type Role = (typeof ROLES)[number];
@@ -12,6 +12,9 @@ export const idAs =
   (role: Role) =>
   (id: string): string =>
     id === '' ? '' : `${role} ${id.toLowerCase()}`;
+
+/** A vulnerability or an advisory by any id that it has or had. */
+export const anyIdAs = (id: string): string[] => [idAs('advisory')(id), idAs('legacy')(id), idAs('alias')(id)];
 
 /** All ids by which an advisory is found, and names that look like one. */
 export const idsOf = (advisory: Advisory): string[] => [
@@ -25,7 +28,7 @@ export const idsOf = (advisory: Advisory): string[] => [
 export function wordsOf(advisory: Advisory): string[] {
   const { advisoryId, legacyAdvisoryId = '', aliases } = advisory;
   const names = namesOf(advisory);
-  const parts = names.flatMap((name) => name.split(BETWEEN_PARTS));
+  const parts = names.flatMap(partsOf);
   return [advisoryId, legacyAdvisoryId, ...aliases, ...names, ...parts].flatMap(wordsIn).filter((word) => !isId(word));
 }
 
@@ -39,5 +42,3 @@ const isId = (word: string): boolean => ID.test(word);
 
 /** A name with spaces is several. */
 const namesOf = ({ artifactName, componentName }: Advisory): string[] => [artifactName, componentName].flatMap(wordsIn);
-
-const wordsIn = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);

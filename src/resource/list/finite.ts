@@ -39,7 +39,7 @@ export async function finitePlan(
 function isSelected(resource: Resource, row: Stored, { filters, parts, since }: Selection): boolean {
   const ownOf = (field: string): readonly string[] => {
     const key = resource.sortKeys[field];
-    return key ? [key(row)] : [...(resource.values[field]?.(row.message) ?? [])];
+    return key ? [key(row)] : [...(resource.values[field]?.(row.message, row.state) ?? [])];
   };
   if (parts && !ownOf(PART).some((part) => parts.includes(part))) return false;
   if (since && ownOf(since.field).some((key) => key < since.key)) return false;

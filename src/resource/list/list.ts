@@ -39,21 +39,28 @@ const STANDARD = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']
 
 /** Reads pages of `resource` for requests of type `input`; an undeclared filter stops the server from starting. */
 export function createLister(resource: Resource, input: DescMessage, tokens: PageTokens): Lister {
-  const { listedUnder } = resource;
-  const own = input.fields.filter(({ name }) => !STANDARD.has(name) && name !== listedUnder);
+  const { listedUnder, named } = resource;
+  const naming = input.fields.filter(({ name }) => named?.fields.includes(name));
+  const own = input.fields.filter((field) => {
+    return !STANDARD.has(field.name) && field.name !== listedUnder && !naming.includes(field);
+  });
   const select = createSelector(resource, own);
+  const parent = input.fields.find(({ name }) => name === listedUnder)?.localName;
 
   return async (ctx, request) => {
     const limit = pageSize(request.pageSize);
     if (request.skip < 0) throw invalid('skip', 'must not be negative');
     const order = parseOrder(resource, request.orderBy);
     const selection = select(request);
-    const place = listedUnder ? create(UIDPFilterSchema, { childrenOf: request[listedUnder] as string }) : request.uidp;
+    const place = parent ? create(UIDPFilterSchema, { childrenOf: request[parent] as string }) : request.uidp;
     // The caller is part of it by identity, not by scope: a grant made while somebody pages must not break their token.
-    const query = JSON.stringify([resource.kind, place ?? null, selection, order, ctx.caller.uid]);
+    const names = naming.map(({ localName }) => request[localName]);
+    const query = JSON.stringify([resource.kind, place ?? null, selection, order, ctx.caller.uid, ...names]);
     const cursor = request.pageToken === '' ? undefined : tokens.read(request.pageToken, query, ctx.now);
 
-    const reached = extentOf(resource, place, ctx.caller.reach(ctx.method.capabilities));
+    const reach = ctx.caller.reach(ctx.method.capabilities);
+    const uids = await named?.uids(ctx.db, request, reach);
+    const reached = uids ? { uids: [...uids].sort() } : extentOf(resource, place, reach);
     const extent = (await holdsChildren(ctx.db, resource, place?.childrenOf)) ? reached : NOTHING;
     const plan =
       'uids' in extent
@@ -82,7 +89,8 @@ async function holdsChildren(db: Reader, resource: Resource, uid: string | undef
   return false;
 }
 
-function pageSize(asked: number): number {
+/** How many results a page holds that was asked to hold so many. */
+export function pageSize(asked: number): number {
   if (asked < 0) throw invalid('page_size', `must be 1 to ${MAX_PAGE}, or 0 for ${DEFAULT_PAGE}`);
   return asked === 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE);
 }

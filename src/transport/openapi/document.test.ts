@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRegistry, type DescMessage, fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { withBeta } from '../../contract/beta.ts';
 import { file_google_rpc_error_details } from '../../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
 import type { Method } from '../../contract/method.ts';
@@ -10,7 +11,7 @@ import { requestReader } from '../rest/request.ts';
 import { openapi } from './document.ts';
 import type { Operation, Parameter, Schema } from './types.ts';
 
-const methods = methodTable(files);
+const methods = withBeta(methodTable(files));
 const options = { serverUrl: 'https://wharf.example.com', version: '1.2.3' };
 const document = openapi(methods, options);
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -21,6 +22,11 @@ function find(id: string): Operation & { readonly path: string; readonly verb: s
   const found = operations.find(({ operation }) => operation.operationId === id);
   assert.ok(found, `no operation ${id}`);
   return { ...found.operation, path: found.path, verb: found.verb };
+}
+
+function operationOf(method: string): Operation {
+  const found = operations.find(({ operation }) => operation['x-wharf-grpc-method'] === method);
+  return found?.operation ?? assert.fail(`no operation of ${method}`);
 }
 
 const schema = (name: string): Schema => {
@@ -201,7 +207,7 @@ test('access and events are told in words and in extensions', () => {
   assert.deepEqual(
     open.map(({ operation }) => operation['x-wharf-grpc-method']).sort(),
     methods
-      .filter((method) => method.access === 'public')
+      .filter(({ access }) => access === 'public' || access === 'optional')
       .flatMap((method) => method.routes.map(() => method.id))
       .sort(),
   );
@@ -219,12 +225,13 @@ test('every example is a message of the contract', () => {
     assert.doesNotThrow(() => fromJson(message, example as JsonValue), of);
   };
   for (const { id, desc, routes } of methods) {
-    const operation = find(`${desc.parent.name}_${desc.name}`);
+    if (routes.length === 0) continue;
+    const operation = operationOf(id);
     const answer = operation.responses[200].content?.['application/json'];
     if (answer) check(desc.output, answer.example, id);
     const body = operation.requestBody?.content['application/json'];
     const field = desc.input.fields.find(({ name }) => name === routes[0]?.body);
-    if (body) check(field?.message ?? desc.input, body.example, id);
+    if (body) for (const example of [body.example].flat()) check(field?.message ?? desc.input, example, id);
   }
   assert.ok(examples > 90);
 
@@ -237,8 +244,9 @@ test('every example is a message of the contract', () => {
 
 test('REST takes every request as it is described', () => {
   const sample = ({ schema, example }: Parameter): string => {
-    const { type, format, enum: names } = resolve(schema.items ?? schema);
+    const { type, format, contentMediaType, enum: names } = resolve(schema.items ?? schema);
     if (example !== undefined) return [example].flat().join(',');
+    if (contentMediaType !== undefined) return '{}';
     if (names !== undefined) return names[1] ?? '';
     if (format === 'date-time') return '2026-03-14T09:26:53.589Z';
     return type === 'boolean' ? 'true' : '1';
@@ -247,7 +255,8 @@ test('REST takes every request as it is described', () => {
     found.$ref === undefined ? found : schema(found.$ref.slice('#/components/schemas/'.length));
 
   for (const method of methods) {
-    const { parameters, requestBody } = find(`${method.desc.parent.name}_${method.desc.name}`);
+    if (method.routes.length === 0) continue;
+    const { parameters, requestBody } = operationOf(method.id);
     const [route] = method.routes;
     assert.ok(route);
     const query = new URLSearchParams();

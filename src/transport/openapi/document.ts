@@ -1,4 +1,3 @@
-import type { DescService } from '@bufbuild/protobuf';
 import type { Method } from '../../contract/method.ts';
 import { commentOn, humanName } from './comments.ts';
 import { errorResponse, errorSchemas } from './errors.ts';
@@ -18,12 +17,11 @@ export function openapi(methods: readonly Method[], { serverUrl, version }: Open
   const operationIds = new Set<string>();
   const paths: Record<string, PathItem> = {};
   for (const placed of placeRoutes(methods)) {
-    const { desc } = placed.method;
-    const id = firstFree(`${desc.parent.name}_${desc.name}`, operationIds);
+    const id = firstFree(operationIdOf(placed.method), operationIds);
     const verb = placed.route.verb.toLowerCase();
     paths[placed.path] = {
       ...paths[placed.path],
-      [verb]: operation(placed, id, tagName(desc.parent), schemas),
+      [verb]: operation(placed, id, tagName(placed.method), schemas),
     };
   }
   return {
@@ -66,6 +64,22 @@ A uid is a path: \`<root>/<child>/<grandchild>\`. What a caller may do somewhere
 
 Errors have one shape: a code, a message for people, and typed details for programs. Every error names its reason and the id of the request.`;
 
+/** The name of the service that a method is served under, which its descriptor may know by another. */
+const serviceOf = ({ id }: Method): string => id.slice(0, id.indexOf('/'));
+
+/** What earlier clients call the same thing goes by its version; v2 and what is our own need none. */
+function versionOf(method: Method): string {
+  const [, version = 'v1'] = /^chainguard\.platform\.\w+\.(v\w+)\./.exec(method.id) ?? [];
+  return version === 'v2' || !method.id.startsWith('chainguard.') ? '' : version;
+}
+
+/** v1 has service names of its own, so only v2beta1 needs telling apart. */
+function operationIdOf(method: Method): string {
+  const { parent, name } = method.desc;
+  const isAlias = parent.typeName !== serviceOf(method);
+  return `${parent.name}_${name}${isAlias ? `_${versionOf(method)}` : ''}`;
+}
+
 /** A second route of a method, or a service of the same name in another package, gets a number. */
 function firstFree(id: string, taken: Set<string>): string {
   let free = id;
@@ -74,25 +88,29 @@ function firstFree(id: string, taken: Set<string>): string {
   return free;
 }
 
-const tagName = (service: DescService): string => service.typeName.replace(/^chainguard\.platform\./, '');
+const tagName = (method: Method): string => serviceOf(method).replace(/^chainguard\.platform\./, '');
 
 function tagsOf(methods: readonly Method[]): Pick<OpenApiDocument, 'tags' | 'x-tagGroups'> {
-  const services = new Map(methods.map(({ desc, domain }) => [desc.parent, domain]));
-  const domains = Map.groupBy(services.keys(), (service) => services.get(service) ?? '');
+  const routed = methods.filter(({ routes }) => routes.length > 0);
+  // One method speaks for its service.
+  const services = [...new Map(routed.toReversed().map((method) => [tagName(method), method])).values()].toReversed();
+  const groups = Map.groupBy(services, (method) => groupName(method));
   return {
-    tags: [...services.keys()].map(
-      (service): Tag => ({
-        name: tagName(service),
-        'x-displayName': humanName(service.name.replace(/Service$/, '')),
-        description: commentOn(service),
+    tags: [...groups.values()].flat().map(
+      (method): Tag => ({
+        name: tagName(method),
+        'x-displayName': withVersion(humanName(method.desc.parent.name.replace(/Service$/, '')), method),
+        description: commentOn(method.desc.parent),
       }),
     ),
-    'x-tagGroups': [...domains].map(([domain, members]) => ({
-      name: domain === 'iam' ? 'IAM' : domain.charAt(0).toUpperCase() + domain.slice(1),
-      tags: members.map(tagName),
-    })),
+    'x-tagGroups': [...groups].map(([name, members]) => ({ name, tags: members.map(tagName) })),
   };
 }
+
+const groupName = (method: Method): string =>
+  withVersion(method.domain === 'iam' ? 'IAM' : method.domain.replace(/^./, (letter) => letter.toUpperCase()), method);
+
+const withVersion = (name: string, method: Method): string => `${name} ${versionOf(method)}`.trim();
 
 const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));

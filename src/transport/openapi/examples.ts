@@ -8,9 +8,9 @@ const BELOW = `${ORGANIZATION}/9b3e6a1c4d7f2085`;
 
 /** Values that read like real ones, by field name; the first pattern that fits counts. */
 const byName: readonly (readonly [RegExp, string])[] = [
-  [/^(parent|group|org_uid|scope|.*_of)$/, ORGANIZATION],
+  [/^(parent(_id)?|group|org_uid|scope|.*_of)$/, ORGANIZATION],
   [/^role(_uid)?$/, 'a3d1f7b2c5e8904613f2a7b6c5d4e3f201928374'],
-  [/(^|_)uids?$/, BELOW],
+  [/^id$|(^|_)uid[sp]?$/, BELOW],
   [/^capabilities$/, 'CAP_IAM_GROUPS_LIST'],
   [/^doc(ument)?_ids?$/, 'terms.v1'],
   [/^artifact_id$/, 'requests'],

@@ -12,7 +12,7 @@ import { exampleAnswer, exampleBody } from './examples.ts';
 import { fieldAt, parametersOf } from './parameters.ts';
 import type { Placed } from './paths.ts';
 import type { Schemas } from './schemas.ts';
-import type { Operation, Response } from './types.ts';
+import type { MediaType, Operation, Response } from './types.ts';
 
 /** Describes a method as it looks on one of its routes. */
 export function operation(placed: Placed, operationId: string, tag: string, schemas: Schemas): Operation {
@@ -29,6 +29,7 @@ export function operation(placed: Placed, operationId: string, tag: string, sche
     ...(requestBody !== undefined && { requestBody }),
     responses: { 200: answerOf(method.desc, schemas), default: { $ref: '#/components/responses/Error' } },
     ...(method.access === 'public' && { security: [] }),
+    ...(method.access === 'optional' && { security: [{}, { bearer: [] }] }),
     'x-wharf-grpc-method': method.id,
     'x-wharf-path-template': route.template,
     'x-wharf-capabilities': method.capabilities.map(dotted),
@@ -47,6 +48,7 @@ const listed = new Intl.ListFormat('en-GB');
 function accessText(method: Method): string {
   const needed = listed.format(method.capabilities.map(dotted).map(code));
   if (method.access === 'public') return 'Needs no token.';
+  if (method.access === 'optional') return 'Needs no token; with one, the caller may be shown more.';
   if (needed === '') return 'Needs a valid token and no capability.';
   if (method.access === 'unscoped') return `Needs ${needed}; the call reaches only where the caller holds it.`;
   return `Needs ${needed} at ${code(method.scope.at(-1) ?? '')}.`;
@@ -61,7 +63,8 @@ function eventText({ event }: Method): string {
 function bodyOf({ method, route, variables }: Placed, schemas: Schemas): Operation['requestBody'] {
   if (route.body === undefined) return undefined;
   const prefix = route.body === '*' ? '' : `${route.body}.`;
-  const message = route.body === '*' ? method.desc.input : fieldAt(method.desc.input, route.body)?.message;
+  const field = route.body === '*' ? undefined : fieldAt(method.desc.input, route.body);
+  const message = route.body === '*' ? method.desc.input : field?.message;
   if (message === undefined) throw new Error(`openapi: ${method.id} has no message in request field ${route.body}`);
 
   const without = new Set(
@@ -69,15 +72,13 @@ function bodyOf({ method, route, variables }: Placed, schemas: Schemas): Operati
   );
   const partial = route.verb === 'PATCH' && route.body !== '*';
   if (message.fields.every((field) => without.has(field.name))) return undefined;
-  return {
-    required: true,
-    content: {
-      'application/json': {
-        schema: schemas.ofBody(message, { without, partial }),
-        example: exampleBody(message, without),
-      },
-    },
-  };
+  const schema = schemas.ofBody(message, { without, partial });
+  const example = exampleBody(message, without);
+  const content: MediaType =
+    field?.fieldKind === 'list'
+      ? { schema: { type: 'array', items: schema }, example: [example] }
+      : { schema, example };
+  return { required: true, content: { 'application/json': content } };
 }
 
 function answerOf({ output }: DescMethodUnary, schemas: Schemas): Response {

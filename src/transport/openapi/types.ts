@@ -68,8 +68,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: { readonly 200: Response; readonly default: { readonly $ref: string } };
-  /** Present, and empty, where no token is asked for. */
-  readonly security?: readonly [];
+  /** Present where no token is asked for: empty, or with a choice where one may be sent. */
+  readonly security?: OpenApiDocument['security'];
   readonly 'x-wharf-grpc-method': string;
   readonly 'x-wharf-path-template': string;
   readonly 'x-wharf-capabilities': readonly string[];

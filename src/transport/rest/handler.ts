@@ -77,6 +77,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
   ): Promise<Answer> {
     const read = readers.get(route);
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
+    const headers: OutgoingHttpHeaders = {};
     const response = await call({
       method,
       wire: 'rest',
@@ -84,13 +85,16 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       requestId,
       peer: { address: req.socket.remoteAddress ?? '', userAgent: req.headers['user-agent'] ?? '' },
       signal,
+      setHeader(name, value) {
+        headers[name] = value;
+      },
       read: () =>
         hasBody(req)
           ? readBody(req, route, maxBodyBytes).then((body) => read({ variables, query, body }))
           : read({ variables, query, body: undefined }),
     });
     const isEmpty = method.desc.output.typeName === EmptySchema.typeName;
-    return { status: 200, headers: {}, text: isEmpty ? '' : encodeJson(method.desc.output, response) };
+    return { status: 200, headers, text: isEmpty ? '' : encodeJson(method.desc.output, response) };
   }
 
   return (req, res) => {

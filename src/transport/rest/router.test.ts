@@ -59,7 +59,7 @@ test('every list route wins over the get route that would take its path with an 
     if (methods.some((method) => method.routes.some((r) => r.verb === 'GET' && r.template === list))) {
       assert.match(outcome('GET', list), /^List/);
     }
-    assert.match(outcome('GET', `${list}/`), /^Get\w+ uid=$/);
+    assert.match(outcome('GET', `${list}/`), /^Get\w* uid=$/);
   }
 });
 

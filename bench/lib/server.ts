@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, openSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Dataset, loginToken } from '../data.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../src/cli/wharf.js');
+
+export interface BenchServer {
+  readonly url: string;
+  readonly pid: number;
+  /** A token of this server for the caller of the dataset. */
+  readonly token: string;
+  /** With that token. */
+  readonly headers: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+export interface BenchServerOptions {
+  readonly databaseUrl?: string | undefined;
+  readonly workers?: number;
+  readonly execArgv?: readonly string[];
+}
+
+/** A server in a process of its own with the settings that everybody has, its log in a file. */
+export async function startBenchServer(data: Dataset, options: BenchServerOptions = {}): Promise<BenchServer> {
+  const { databaseUrl, workers, execArgv = [] } = options;
+  const log = openSync(join(mkdtempSync(join(tmpdir(), 'wharf-bench-')), 'log'), 'a');
+  const child = spawn(process.execPath, [...execArgv, PROGRAM, 'serve'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      WHARF_LISTEN: '127.0.0.1:0',
+      WHARF_DATA: data.dataDir,
+      ...(databaseUrl !== undefined && { WHARF_DATABASE_URL: databaseUrl }),
+      ...(workers !== undefined && { WHARF_WORKERS: String(workers) }),
+    },
+    stdio: ['ignore', 'pipe', log],
+  });
+  const ended = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    if (child.stdout === null) throw new Error('the server has no output');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const found = /serves (\S+)$/.exec(line)?.[1];
+      if (found) resolve(found);
+    });
+    void ended.then(() => reject(new Error('the server ended before it listened')));
+  });
+  const token = await exchange(url, data);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    token,
+    headers: { authorization: `Bearer ${token}` },
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** As a client does: logs in with what its issuer gave it, and goes on with a token of ours. */
+async function exchange(url: string, { caller }: Dataset): Promise<string> {
+  const query = new URLSearchParams({ aud: url, identity: caller.identity });
+  const response = await fetch(`${url}/sts/exchange?${query}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await loginToken(caller)}` },
+  });
+  const { token } = (await response.json()) as { token?: string };
+  if (!token) throw new Error(`cannot log in: ${response.status}`);
+  return token;
+}

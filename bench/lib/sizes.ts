@@ -1,0 +1,7 @@
+import type { DatasetSize } from '../data.ts';
+
+/** What the bars are about. */
+export const BIG: DatasetSize = { repos: 1_000_000, groups: 1_000 };
+
+/** What the big one must not be much slower than. */
+export const SMALL: DatasetSize = { repos: 1_000, groups: 40 };

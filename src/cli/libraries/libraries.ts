@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import {
+  ArtifactSchema,
+  ArtifactsService,
+  ArtifactVersionSchema,
+  EcosystemSchema,
+} from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import { createApi } from '../client/api.ts';
+import { addClientOptions, contextOf } from '../context.ts';
+import { example } from '../help.ts';
+import { print } from '../output/print.ts';
+import { tableText } from '../output/table.ts';
+import { addVerb } from '../resource/commands.ts';
+import type { ResourceSpec } from '../resource/spec.ts';
+import { addImport } from './import.ts';
+
+const ecosystems = EcosystemSchema.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+
+const artifacts: ResourceSpec = {
+  name: 'artifacts',
+  resource: ArtifactSchema,
+  columns: {
+    UID: 'uid',
+    NAME: 'name',
+    LATEST: 'latestVersion',
+    VERSIONS: 'versionCount',
+    UPDATED: 'updateTime',
+    DESCRIPTION: 'description',
+  },
+  defaults: { ecosystems },
+  examples: { list: '--ecosystems python --query django' },
+};
+
+const versions: ResourceSpec = {
+  name: 'versions',
+  resource: ArtifactVersionSchema,
+  columns: { UID: 'uid', VERSION: 'version', SIZE: 'sizeBytes', CREATED: 'createTime', DESCRIPTION: 'description' },
+  examples: { list: '$UID --limit 10' },
+};
+
+export function addLibraries(area: Command): void {
+  addImport(area);
+  addVerb(area, 'list', artifacts);
+  addVerb(area, 'list', versions, 'versions');
+  addCount(area);
+  example(area, 'wharf libraries import ./wheels --parent $GROUP', 'wharf libraries list --query django');
+}
+
+function addCount(area: Command): void {
+  const command = addClientOptions(area.command('count').description('count the artifacts of each ecosystem'));
+  example(command, 'wharf libraries count');
+  command.action(async () => {
+    const context = await contextOf(command);
+    const answer = await createApi(context).call(ArtifactsService.method.getArtifactCount, { fields: { ecosystems } });
+    const counts = answer.counts as { ecosystem: string; totalCount: string }[];
+    const rows = counts.map(({ ecosystem, totalCount }) => [
+      ecosystem.replace('ECOSYSTEM_', '').toLowerCase(),
+      totalCount,
+    ]);
+    print(context, answer, () => tableText(['ECOSYSTEM', 'ARTIFACTS'], rows, context.terminal.width));
+  });
+}

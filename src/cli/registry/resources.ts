@@ -1,0 +1,89 @@
+import type { Command } from 'commander';
+import { ArchitecturesSchema, SizeSchema } from '../../contract/gen/chainguard/platform/registry/v2/images_pb.js';
+import {
+  RepoReadmeSchema,
+  RepoSchema,
+  ReposService,
+} from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { createApi } from '../client/api.ts';
+import { addClientOptions, type Context, contextOf } from '../context.ts';
+import { example } from '../help.ts';
+import { print } from '../output/print.ts';
+import { visible } from '../output/text.ts';
+import { addVerb } from '../resource/commands.ts';
+import { type ResourceSpec, verbs } from '../resource/spec.ts';
+
+const repos: ResourceSpec = {
+  name: 'repos',
+  resource: RepoSchema,
+  columns: { UID: 'uid', NAME: 'name', DESCRIPTION: 'description', UPDATED: 'updateTime' },
+  examples: { create: '--parent $GROUP --name app', update: '$UID --description "what it is for"' },
+};
+
+const readmes: ResourceSpec = {
+  name: 'readme',
+  resource: RepoReadmeSchema,
+  columns: { CONTENT: 'content' },
+  files: ['content'],
+  examples: { update: '$UID --content @README.md' },
+};
+
+const tags: ResourceSpec = {
+  name: 'tags',
+  resource: TagSchema,
+  columns: { UID: 'uid', NAME: 'name', DIGEST: 'digest', DEPRECATED: 'deprecated', UPDATED: 'updateTime' },
+  examples: {
+    list: '--children-of $REPO --order-by "update_time desc"',
+    create: '--parent $REPO --name v1 --digest sha256:…',
+  },
+};
+
+const architectures: ResourceSpec = {
+  name: 'architectures',
+  resource: ArchitecturesSchema,
+  columns: { ARCHITECTURES: 'architectures' },
+  examples: { get: '$REPO sha256:…' },
+};
+
+const sizes: ResourceSpec = {
+  name: 'size',
+  resource: SizeSchema,
+  columns: { SIZE: 'size' },
+  examples: { get: '$REPO sha256:… --architecture arm64' },
+};
+
+export function addRepos(area: Command): void {
+  for (const verb of verbs) addVerb(area, verb, repos);
+  const readme = area.command('readme').description('what a repo says about itself');
+  addReadmeGet(readme);
+  addVerb(readme, 'update', readmes, 'set');
+  example(readme, 'wharf repos readme get $UID');
+  example(area, 'wharf repos list --descendants-of $GROUP');
+}
+
+/** The Markdown itself, and not a table with Markdown in it. */
+function addReadmeGet(readme: Command): void {
+  const command = readme.command('get').description('print the Markdown').argument('<uid>');
+  example(addClientOptions(command), 'wharf repos readme get $UID > README.md');
+  command.action(async () => {
+    const context = await contextOf(command);
+    const answer = await createApi(context).call(ReposService.method.getRepoReadme, { path: command.args });
+    print(context, answer, () => markdownFor(context, String(answer.content ?? '')));
+  });
+}
+
+/** As it is for a file; on a terminal, without what that would obey. */
+const markdownFor = ({ terminal }: Context, text: string): string =>
+  terminal.width === undefined ? text : `${text.split('\n').map(visible).join('\n')}\n`;
+
+export function addTags(area: Command): void {
+  for (const verb of verbs) addVerb(area, verb, tags);
+  example(area, 'wharf tags list --children-of $REPO');
+}
+
+export function addImages(area: Command): void {
+  addVerb(area, 'get', architectures, 'architectures');
+  addVerb(area, 'get', sizes, 'size');
+  example(area, 'wharf images architectures $REPO sha256:…');
+}

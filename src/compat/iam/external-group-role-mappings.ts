@@ -1,0 +1,55 @@
+import {
+  ExternalGroupRoleMappingSchema,
+  ExternalGroupRoleMappingsService,
+} from '../../contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
+import {
+  ExternalGroupRoleMappings,
+  ExternalGroupRoleMappingSchema as V1ExternalGroupRoleMappingSchema,
+} from '../../contract/gen/platform/iam/v1/external_group_role_mappings.platform_pb.js';
+import type { Operations } from '../../resource/context.ts';
+import { adapt, listAll, within } from '../adapt.ts';
+import { vocabulary } from '../words.ts';
+
+const words = vocabulary(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingSchema, {
+  names: {
+    id: 'uid',
+    identity_provider_uidp: 'identity_provider_uid',
+    role_uidp: 'role_uid',
+    created_at: 'create_time',
+  },
+  onlyV2: ['update_time'],
+});
+
+const v1 = ExternalGroupRoleMappings.method;
+const v2 = ExternalGroupRoleMappingsService.method;
+const fields = { parent: 'parent_id', identity_provider_uid: 'identity_provider_uidp', role_uid: 'role_uidp' };
+
+export const externalGroupRoleMappingOperations = (operations: Operations): Operations => ({
+  ...adapt(operations, v1.create, v2.createExternalGroupRoleMapping, {
+    request: ({ parentId, mapping }) => ({ parent: parentId, externalGroupRoleMapping: words.toV2(mapping) }),
+    response: words.toV1,
+    fields,
+  }),
+  ...adapt(operations, v1.get, v2.getExternalGroupRoleMapping, {
+    request: ({ uid }) => ({ uid }),
+    response: words.toV1,
+  }),
+  ...listAll(operations, v1.list, v2.listExternalGroupRoleMappings, {
+    request: ({ uidp, identityProviderUidp }) => ({ uidp: within(uidp), identityProviderUid: identityProviderUidp }),
+    response: ({ externalGroupRoleMappings }) => externalGroupRoleMappings.map(words.toV1),
+    fields,
+  }),
+  ...adapt(operations, v1.delete, v2.deleteExternalGroupRoleMapping, {
+    request: ({ id }) => ({ uid: id }),
+    fields: { uid: 'id' },
+    event: (facts) => ({ ...facts, body: undefined }),
+  }),
+  ...adapt(operations, v1.batchDelete, v2.batchDeleteExternalGroupRoleMappings, {
+    request: ({ parentId, ids }) => ({ parent: parentId, names: ids }),
+    response: ({ parent, externalGroupRoleMappings }) => ({
+      parentId: parent,
+      items: externalGroupRoleMappings.map(words.toV1),
+    }),
+    fields: { parent: 'parent_id', names: 'ids' },
+  }),
+});

@@ -1,0 +1,33 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  IdentitiesService,
+  IdentityMetadataSchema,
+} from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import {
+  Identities,
+  IdentityMetadata_OnboardingQuestionsSchema,
+} from '../../contract/gen/platform/events/v1/identities.platform_pb.js';
+import type { Operations } from '../../resource/context.ts';
+import { adapt } from '../adapt.ts';
+import { vocabulary } from '../words.ts';
+
+/** What v2 has side by side, v1 has in part as answers to questions. */
+const answers = vocabulary(IdentityMetadata_OnboardingQuestionsSchema, IdentityMetadataSchema, {
+  names: { company_name: 'company' },
+  onlyV1: ['providers'],
+  onlyV2: ['uid', 'name', 'given_name', 'family_name', 'updates_opt_in'],
+});
+
+export const identityMetadataOperations = (operations: Operations): Operations =>
+  adapt(operations, Identities.method.updateMetadata, IdentitiesService.method.updateIdentityMetadata, {
+    request: ({ onboardingQuestions, updatesOptIn }) => {
+      const identityMetadata = answers.toV2(onboardingQuestions) ?? create(IdentityMetadataSchema);
+      return { identityMetadata: Object.assign(identityMetadata, { updatesOptIn }) };
+    },
+    response: (metadata) => {
+      const { name, givenName, familyName, updatesOptIn } = metadata;
+      return { onboardingQuestions: answers.toV1(metadata), name, givenName, familyName, updatesOptIn };
+    },
+    fields: { identity_metadata: 'onboarding_questions', company: 'company_name' },
+    event: (facts) => ({ ...facts, subject: '' }),
+  });

@@ -1,0 +1,23 @@
+import { SecurityAdvisoryService } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
+import type { Operations } from '../../resource/context.ts';
+import { type Engine, standardOperations } from '../../resource/operations.ts';
+import { listDocuments } from './documents.ts';
+import { reachingOnly, readableGroups } from './readers.ts';
+import { vulnerabilities } from './vulnerabilities.ts';
+
+export interface SecurityAdvisoryOptions {
+  /** The uids of groups whose advisories everybody may read. */
+  readonly publicAdvisoryGroups: readonly string[];
+}
+
+const { method, typeName } = SecurityAdvisoryService;
+const DOCUMENTS = `${typeName}/${method.listDocuments.name}`;
+const METADATA = `${typeName}/${method.listVulnerabilityMetadata.name}`;
+
+export function securityAdvisoryOperations(engine: Engine, options: SecurityAdvisoryOptions): Operations {
+  const readable = readableGroups(options.publicAdvisoryGroups);
+  return {
+    [DOCUMENTS]: listDocuments(engine.tokens, readable),
+    [METADATA]: reachingOnly(readable, standardOperations(engine, vulnerabilities, SecurityAdvisoryService)[METADATA]),
+  };
+}

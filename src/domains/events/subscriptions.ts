@@ -1,0 +1,43 @@
+import {
+  SubscriptionSchema,
+  SubscriptionsService,
+} from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
+import type { Operations } from '../../resource/context.ts';
+import { defineResource, type Resource } from '../../resource/definition.ts';
+import { type Engine, standardOperations } from '../../resource/operations.ts';
+import { addSink, dropSink } from './sink-rows.ts';
+import { newSecret, type Seal, type Secrets, secretContext } from './webhook-secret.ts';
+
+/** An address that gets the events of a group and of all below it. Its row in `sink` is what delivery works with. */
+export const subscriptions = defineResource({
+  kind: 'subscription',
+  plural: 'subscriptions',
+  schema: SubscriptionSchema,
+  parents: ['group'],
+  orders: { sink: (subscription) => subscription.sink },
+  afterCreate: ({ db }, { uid, parent }) => addSink(db, uid, parent),
+  beforeDelete: ({ db }, { uid }) => dropSink(db, uid),
+});
+
+/** Carries the secret of a new subscription, the only time that it is told: its message has no field for it. */
+export const SECRET_HEADER = 'wharfinger-webhook-secret';
+
+export interface SubscriptionOptions {
+  readonly seal: Seal;
+  /** What keeps an address from being a sink, or nothing. */
+  readonly sinkProblem: (sink: string) => string | undefined;
+}
+
+export function subscriptionOperations(engine: Engine, { seal, sinkProblem }: SubscriptionOptions): Operations {
+  const resource: Resource<typeof SubscriptionSchema> = {
+    ...subscriptions,
+    rules: { sink: sinkProblem },
+    beforeCreate(ctx, _subscription, { uid }) {
+      const secret = newSecret();
+      ctx.setHeader(SECRET_HEADER, secret);
+      const secrets: Secrets = { secret: seal(secret, secretContext(uid)) };
+      return { ...secrets };
+    },
+  };
+  return standardOperations(engine, resource, SubscriptionsService);
+}

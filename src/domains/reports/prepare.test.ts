@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { asBytes, grypeReport, trivyReport } from '../../../test/support/scans.ts';
+import { DamagedError } from '../../formats/reading.ts';
+import { prepareReport } from './prepare.ts';
+import { fromColumn } from './vulnerability.ts';
+
+const NOW = Date.parse('2026-08-10T00:00:00Z');
+const found = [{ id: 'GHSA-1', aliases: ['CVE-2026-1'], severity: 'HIGH', fixed: '2' }, { id: 'CVE-2026-2' }];
+const samples = [grypeReport({ found }), trivyReport({ found })];
+
+/** Understood, or refused with a reason: nothing else may happen. */
+async function isJudged(content: Uint8Array): Promise<boolean> {
+  try {
+    const { message, columns } = await prepareReport(content, NOW);
+    fromColumn(columns.vulnerabilities);
+    return message.counts !== undefined;
+  } catch (error) {
+    return error instanceof DamagedError && error.reason !== '';
+  }
+}
+
+test('bytes that were damaged', async () => {
+  const sample = fc.constantFrom(...samples.flatMap((one) => [asBytes(one), gzipSync(asBytes(one))]));
+  const change = fc.record({ at: fc.nat(), byte: fc.nat(255), length: fc.nat(20) });
+  await fc.assert(
+    fc.asyncProperty(sample, fc.array(change, { minLength: 1, maxLength: 4 }), fc.boolean(), async (whole, changes, cut) => {
+      const bytes = Buffer.from(whole);
+      for (const { at, byte, length } of changes) bytes.fill(byte, at % bytes.length, (at % bytes.length) + length);
+      return isJudged(cut ? bytes.subarray(0, (changes[0]?.at ?? 0) % bytes.length) : bytes);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('values that are not what they should be, anywhere', async () => {
+  const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('', '\ud800', '\0', 1e308, '9999-99-99T00:00:00Z'));
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...samples), fc.nat(), value, async (sample, n, wrong) => {
+      const copy = structuredClone(sample) as object;
+      const places = placesIn(copy);
+      const { holder, key } = places[n % places.length] ?? assert.fail();
+      holder[key] = wrong;
+      return isJudged(asBytes(copy));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+interface Place {
+  readonly holder: Record<string, unknown>;
+  readonly key: string;
+}
+
+const placesIn = (value: unknown): Place[] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([key, inner]) => [
+        { holder: value as Record<string, unknown>, key },
+        ...placesIn(inner),
+      ])
+    : [];
+
+test('the same report is the same, packed or not, with a line break at its end or without', async () => {
+  const bytes = asBytes(samples[0]);
+  const copies = [bytes, gzipSync(bytes), Buffer.concat([bytes, Buffer.from('\r\n')])];
+  const digests = await Promise.all(copies.map(async (copy) => (await prepareReport(copy, NOW)).message.contentDigest));
+  assert.equal(new Set(digests).size, 1);
+});

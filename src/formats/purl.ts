@@ -1,0 +1,54 @@
+import { PackageURL } from 'packageurl-js';
+
+/** A package as a purl names it. */
+export interface Package {
+  readonly type: string;
+  /** With the namespace in front, where its ecosystem writes names so. */
+  readonly name: string;
+  readonly version?: string;
+  readonly architecture?: string;
+}
+
+/** What an ecosystem puts between namespace and name. In the others, the namespace is the distribution and no part of the name. */
+const separators = new Map(
+  Object.entries({
+    golang: '/',
+    npm: '/',
+    composer: '/',
+    swift: '/',
+    githubactions: '/',
+    maven: ':',
+  }),
+);
+
+/** Without its distribution a package of an operating system is not fully named. */
+const distributions = new Map(Object.entries({ apk: 'wolfi' }));
+
+/** Nothing when the parts make no purl, as where the type has characters that a type cannot have. */
+export function purlOf({ type, name, version, architecture }: Package): string | undefined {
+  const separator = separators.get(type);
+  const cut = separator === undefined ? -1 : name.lastIndexOf(separator);
+  const namespace = cut < 0 ? distributions.get(type) : name.slice(0, cut);
+  const qualifiers = architecture ? { arch: architecture } : undefined;
+  try {
+    return new PackageURL(type, namespace, name.slice(cut + 1), version || undefined, qualifiers, undefined).toString();
+  } catch {
+    return undefined;
+  }
+}
+
+export function readPurl(text: string): Package | undefined {
+  if (!text.startsWith('pkg:')) return undefined;
+  try {
+    const { type, namespace, name, version, qualifiers } = PackageURL.fromString(text);
+    const separator = separators.get(type);
+    return {
+      type,
+      name: separator !== undefined && namespace ? `${namespace}${separator}${name}` : name,
+      ...(version && { version }),
+      ...(qualifiers?.arch && { architecture: qualifiers.arch }),
+    };
+  } catch {
+    return undefined;
+  }
+}

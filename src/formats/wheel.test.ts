@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { tarGzOf, tarOf, zipOf } from '../../test/support/archives.ts';
+import { readSdist } from './sdist.ts';
+import { UnreadableFile } from './unreadable-file.ts';
+import { readWheel } from './wheel.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'wharf-formats-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+function write(name: string, content: Buffer): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const TIME = Date.UTC(2023, 1, 3, 4, 5, 6);
+const METADATA = [
+  'Metadata-Version: 2.1',
+  'Name: Zope_Interface',
+  'Version: 6.0',
+  'Summary: Interfaces',
+  '  for Python',
+  'Keywords: Name: not this',
+  '',
+  'Name: nor this',
+].join('\r\n');
+
+const wheelOf = (metadata: string, time = TIME): Buffer =>
+  zipOf([
+    { name: 'zope/interface/__init__.py', content: 'x = 1\n'.repeat(1000) },
+    { name: 'zope.interface-6.0.dist-info/METADATA', content: metadata, time },
+    { name: 'zope.interface-6.0.dist-info/RECORD', content: '' },
+  ]);
+const WHEEL = 'zope.interface-6.0-cp312-cp312-linux_x86_64.whl';
+const SDIST = 'zope_interface-6.0.tar.gz';
+const EXPECTED = { name: 'Zope_Interface', version: '6.0', description: 'Interfaces for Python', time: TIME };
+
+const sdistFiles = (folder = 'zope_interface-6.0') => [
+  { name: `${folder}/src/a.py`, content: 'x'.repeat(1500) },
+  { name: `${folder}/src/zope.egg-info/PKG-INFO`, content: 'Name: other\nVersion: 1\n' },
+  { name: `${folder}/PKG-INFO`, content: METADATA, time: TIME },
+];
+
+const refuses = (work: Promise<unknown>, says: RegExp): Promise<void> =>
+  assert.rejects(work, (error) => error instanceof UnreadableFile && says.test(error.message));
+
+test('a wheel says what it is', async () => {
+  assert.deepEqual(await readWheel(write(WHEEL, wheelOf(METADATA))), EXPECTED);
+});
+
+test('a source distribution says what it is, however its names are written', async () => {
+  assert.deepEqual(await readSdist(write(SDIST, tarGzOf(sdistFiles()))), EXPECTED);
+  for (const longNames of ['pax', 'gnu'] as const) {
+    assert.deepEqual(await readSdist(write(SDIST, tarGzOf(sdistFiles('f'.repeat(300)), { longNames }))), EXPECTED);
+  }
+  assert.deepEqual(await readSdist(write(SDIST, tarGzOf(sdistFiles('f'.repeat(95))))), EXPECTED);
+  assert.deepEqual(await readSdist(write('zope_interface-6.0.zip', zipOf(sdistFiles()))), EXPECTED);
+});
+
+test('a time that stands for none is none', async () => {
+  for (const time of [Date.UTC(1980, 0, 1), Date.UTC(2020, 1, 2), Date.UTC(2016, 0, 1)]) {
+    assert.equal((await readWheel(write(WHEEL, wheelOf(METADATA, time)))).time, undefined);
+  }
+});
+
+test('what is not a package is refused with a reason', async () => {
+  await refuses(readWheel(write(WHEEL, Buffer.from('hello'))), /^is no zip file, or a damaged one: /);
+  await refuses(readWheel(write(WHEEL, zipOf([{ name: 'a', content: 'b' }]))), /^has no METADATA in it/);
+  await refuses(readWheel(write(WHEEL, wheelOf('Version: 1\n'))), /without a Name/);
+  await refuses(readWheel(write(WHEEL, wheelOf('Name: zope.interface\n\nVersion: 1'))), /without a Version/);
+  await refuses(readWheel(write(WHEEL, wheelOf('Name: requests\nVersion: 1\n'))), /of another package, requests$/);
+  await refuses(readSdist(write(SDIST, Buffer.from('hello'))), /^is no gzip file, or a damaged one: /);
+  await refuses(readSdist(write(SDIST, gzipSync(Buffer.alloc(2000, 'x')))), /^is no tar archive, or a damaged one$/);
+  await refuses(readSdist(write(SDIST, tarGzOf([{ name: 'a/b', content: 'c' }]))), /^has no PKG-INFO in it/);
+  await assert.rejects(readWheel(join(directory, 'not there.whl')), { code: 'ENOENT' });
+  await assert.rejects(readSdist(join(directory, 'not there.tar.gz')), { code: 'ENOENT' });
+});
+
+test('a file that is cut off is refused', async () => {
+  const wheel = wheelOf(METADATA);
+  await refuses(readWheel(write(WHEEL, wheel.subarray(0, -30))), /damaged/);
+  const sdist = tarOf(sdistFiles());
+  await refuses(readSdist(write(SDIST, gzipSync(sdist.subarray(0, 700)))), /^is cut off/);
+  await refuses(readSdist(write(SDIST, gzipSync(sdist).subarray(0, -100))), /damaged/);
+});
+
+test('a wheel that was tampered with is refused', async () => {
+  const wheel = wheelOf(METADATA);
+  const at = wheel.lastIndexOf('zope.interface-6.0.dist-info/METADATA') - 46;
+  wheel.writeUInt32LE(1, at + 16);
+  await refuses(readWheel(write(WHEEL, wheel)), /METADATA does not match its checksum$/);
+});
+
+test('names that lead out of an archive lead nowhere', async () => {
+  const climbing = { name: '../../zope.interface.dist-info/METADATA', content: METADATA };
+  await refuses(readWheel(write(WHEEL, zipOf([climbing]))), /invalid relative path/);
+  await refuses(readSdist(write(SDIST, tarGzOf([{ name: '../../x/PKG-INFO', content: METADATA }]))), /no PKG-INFO/);
+});
+
+test('bombs do not go off', async () => {
+  const zeros = Buffer.alloc(9 * 1024 * 1024);
+  const name = 'a.dist-info/METADATA';
+  await refuses(readWheel(write(WHEEL, zipOf([{ name, content: zeros }]))), /of more than 8388608 bytes$/);
+  await refuses(readWheel(write(WHEEL, zipOf([{ name, content: zeros, claims: 10 }]))), /damaged/);
+  await refuses(
+    readSdist(write(SDIST, tarGzOf([{ name: 'a/PKG-INFO', content: zeros }]))),
+    /of more than 8388608 bytes$/,
+  );
+  const claims = 2 ** 32;
+  await refuses(readSdist(write(SDIST, tarGzOf([{ name: 'a/big', content: '', claims }]))), /^is cut off/);
+});
+
+test('whatever is wrong with an archive, it is read or refused', async () => {
+  const sources = [
+    { name: WHEEL, content: wheelOf(METADATA), read: readWheel, pack: (bytes: Buffer) => bytes },
+    { name: SDIST, content: tarOf(sdistFiles()), read: readSdist, pack: gzipSync },
+    { name: SDIST, content: tarGzOf(sdistFiles()), read: readSdist, pack: (bytes: Buffer) => bytes },
+  ];
+  const damage = fc.record({
+    source: fc.constantFrom(...sources),
+    flips: fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 6 }),
+    keep: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: 1 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(damage, async ({ source, flips, keep }) => {
+      const content = Buffer.from(source.content);
+      for (const [at, byte] of flips) content[at % content.length] = byte;
+      const path = write(source.name, Buffer.from(source.pack(content.subarray(0, Math.ceil(content.length * keep)))));
+      try {
+        const { name, version } = await source.read(path);
+        assert.ok(name !== '' && version !== '');
+      } catch (error) {
+        assert.ok(error instanceof UnreadableFile, String(error));
+      }
+    }),
+    { numRuns: 400 },
+  );
+});

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Code } from '../../src/base/errors.ts';
+import {
+  type ListDocumentsRequest,
+  type ListVulnerabilityMetadataRequest,
+  SecurityAdvisoryService,
+} from '../../src/contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
+import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import {
+  type Advisory,
+  type AdvisorySchema,
+  ReviewState,
+} from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
+import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
+import { callerWith, stranger } from '../support/callers.ts';
+import { type Database, databases } from '../support/databases.ts';
+import { rejects } from '../support/rejects.ts';
+import { startServerIn, type TestServer } from '../support/server.ts';
+import { type Client, type Wire, wires } from '../support/wires.ts';
+
+const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisoryService.method;
+const { importAdvisories } = AdvisoryImportsService.method;
+const { importVulnerabilities } = VulnerabilityImportsService.method;
+
+type Given = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
+type Ask<M> = Partial<Omit<M, '$typeName' | '$unknown'>>;
+
+const detected = {
+  createTime: timestampFromMs(1000),
+  type: {
+    case: 'detection' as const,
+    value: { type: { case: 'scanv1' as const, value: { scanner: 'grype', subpackage: 'libssl', component: 'ssl' } } },
+  },
+};
+const fixed = (fixedVersion: string, init: object = {}) => ({
+  ...init,
+  createTime: timestampFromMs(2000),
+  type: { case: 'fixed' as const, value: { fixedVersion, note: 'not for documents' } },
+});
+
+const OPEN: Given[] = [
+  { advisoryId: 'CGA-3333-3333-3333', artifactName: 'openssl', aliases: ['CVE-1-1'], events: [detected, fixed('3')] },
+  { advisoryId: 'CGA-2222-2222-2222', artifactName: 'openssl', aliases: ['CVE-1-2'] },
+  { advisoryId: 'CGA-4444-4444-4444', artifactName: 'zlib', aliases: ['CVE-1-1'] },
+  { advisoryId: 'CGA-5555-5555-5555', artifactName: 'curl', deleteTime: timestampFromMs(5000) },
+  {
+    advisoryId: 'CGA-6666-6666-6666',
+    artifactName: 'bash',
+    legacyAdvisoryId: 'OLD-1',
+    events: [
+      fixed('1', { reviewState: ReviewState.REJECTED }),
+      {
+        type: { case: 'falsePositiveDetermination', value: { type: 3, note: 'no' } },
+        createTime: timestampFromMs(3000),
+      },
+      { type: { case: 'patched', value: { patchedVersions: ['1'] } }, createTime: timestampFromMs(4000) },
+      { type: { case: 'pendingUpstreamFix', value: { note: 'soon' } }, createTime: timestampFromMs(5000) },
+    ],
+  },
+];
+const SECRET: Given[] = [
+  { advisoryId: 'CGA-7777-7777-7777', artifactName: 'openssl', aliases: ['CVE-1-3'] },
+  { advisoryId: 'CGA-8888-8888-8888', artifactName: 'secret', aliases: ['CVE-1-1'] },
+];
+
+/** A server whose advisories are open in one group and not in another. */
+async function serverWithShelves(database: Database) {
+  const home = await database.home();
+  const first = await startServerIn(home);
+  const api = wires[0]?.connect(first.url, first.token) ?? assert.fail();
+  const groups: string[] = [];
+  for (const name of ['open', 'closed']) {
+    groups.push(
+      (await api.call(GroupsService.method.createGroup, { parent: first.organization, group: { name } })).uid,
+    );
+  }
+  const [open = '', closed = ''] = groups;
+  await api.call(importAdvisories, { parent: open, advisories: OPEN });
+  await api.call(importAdvisories, { parent: closed, advisories: SECRET });
+  const vulnerabilities = ['CVE-1-2', 'CVE-1-1', 'GHSA-1'].map((id) => ({ id, summary: `About ${id}` }));
+  await api.call(importVulnerabilities, { parent: open, vulnerabilities });
+  await api.call(importVulnerabilities, { parent: closed, vulnerabilities: [{ id: 'CVE-1-3', details: '# Secret' }] });
+  api.close();
+  await first.stop();
+  const server = await startServerIn(home, { env: { WHARF_PUBLIC_ADVISORY_GROUPS: open } });
+  return { server, open, closed };
+}
+
+for (const database of databases) {
+  describe(`advisory documents on ${database.name}`, () => {
+    let server: TestServer;
+    let open: string;
+    let closed: string;
+    before(async () => {
+      ({ server, open, closed } = await serverWithShelves(database));
+    });
+    after(() => server.remove());
+
+    for (const wire of wires) {
+      describe(`over ${wire.name}`, () => suite(wire));
+    }
+
+    function suite(wire: Wire): void {
+      let nobody: Client;
+      let owner: Client;
+      before(() => {
+        nobody = wire.connect(server.url, undefined);
+        owner = wire.connect(server.url, server.token);
+      });
+      after(() => {
+        nobody.close();
+        owner.close();
+      });
+
+      async function documents(ask: Ask<ListDocumentsRequest> = {}, client = nobody): Promise<string[]> {
+        const { documents, totalCount } = await client.call(listDocuments, ask);
+        assert.equal(totalCount, BigInt(documents.length + (ask.skip ?? 0)));
+        return documents.map(({ id, advisories }) => [id, ...advisories.map((one) => one.id.slice(0, 8))].join(' '));
+      }
+      async function known(ask: Ask<ListVulnerabilityMetadataRequest> = {}, client = nobody): Promise<string[]> {
+        const page = await client.call(listVulnerabilityMetadata, ask);
+        assert.equal(page.totalCount, BigInt(page.vulnerabilityMetadata.length));
+        return page.vulnerabilityMetadata.map(({ id }) => id);
+      }
+
+      test('nobody sees what is open, the owner everything, a member what they may list besides', async () => {
+        const shown = ['bash CGA-6666', 'curl', 'openssl CGA-2222 CGA-3333', 'zlib CGA-4444'];
+        assert.deepEqual(await documents(), shown);
+        const all = ['bash CGA-6666', 'curl', 'openssl CGA-2222 CGA-3333 CGA-7777', 'secret CGA-8888', 'zlib CGA-4444'];
+        assert.deepEqual(await documents({}, owner), all);
+        for (const [token, sees, knows] of [
+          [await (await callerWith(server, 'viewer', closed)).token(), all, true],
+          [await (await callerWith(server, 'viewer', open)).token(), shown, false],
+          [await (await stranger(server, closed)).token(), shown, false],
+        ] as const) {
+          const client = wire.connect(server.url, token);
+          assert.deepEqual(await documents({}, client), sees);
+          assert.equal((await known({}, client)).includes('CVE-1-3'), knows);
+          client.close();
+        }
+        for (const method of [listDocuments, listVulnerabilityMetadata]) {
+          await rejects(nobody.call(method, {}, { token: 'nonsense' }), Code.UNAUTHENTICATED);
+        }
+      });
+
+      test('a document has the events of its advisories, oldest first', async () => {
+        const { documents } = await nobody.call(listDocuments, { id: 'openssl' });
+        const events = documents[0]?.advisories[1]?.events ?? [];
+        assert.deepEqual(
+          events.map(({ timestamp, data }) => [timestamp?.seconds, data.case]),
+          [
+            [1n, 'detection'],
+            [2n, 'fixed'],
+          ],
+        );
+        assert.partialDeepStrictEqual(events[0]?.data.value, {
+          type: { case: 'scanv1', value: { scanner: 'grype', subpackageName: 'libssl', componentName: 'ssl' } },
+        });
+        assert.partialDeepStrictEqual(events[1]?.data.value, { fixedVersion: '3' });
+        const [bash] = (await nobody.call(listDocuments, { id: 'bash' })).documents;
+        const told = bash?.advisories[0]?.events.map(({ data }) => data);
+        assert.deepEqual(
+          told?.map((data) => data.case),
+          ['falsePositiveDetermination', 'pendingUpstreamFix'],
+        );
+        assert.partialDeepStrictEqual(told?.[0]?.value, { type: 3, note: 'no' });
+      });
+
+      test('by id, by vulnerability, and by both', async () => {
+        assert.deepEqual(await documents({ id: 'zlib' }), ['zlib CGA-4444']);
+        assert.deepEqual(await documents({ id: 'zli' }), []);
+        assert.deepEqual(await documents({ id: 'secret' }), []);
+        const both = ['openssl CGA-2222 CGA-3333', 'zlib CGA-4444'];
+        assert.deepEqual(await documents({ cves: ['cve-1-1'] }), both);
+        assert.deepEqual(await documents({ cves: ['CVE-1-1'], orderBy: 'id desc' }), both.toReversed());
+        assert.deepEqual(await documents({ cves: ['OLD-1', 'CGA-4444-4444-4444'] }), [
+          'bash CGA-6666',
+          'zlib CGA-4444',
+        ]);
+        assert.deepEqual(await documents({ cves: ['CVE-1-1'], id: 'zlib' }), ['zlib CGA-4444']);
+        assert.deepEqual(await documents({ cves: ['CVE-1-3'] }), []);
+        assert.deepEqual(await documents({ cves: ['CVE-1-2'], id: 'zlib' }), []);
+      });
+
+      test('documents in pages, in both directions', async () => {
+        for (const [ask, wanted] of [
+          [{ orderBy: 'id desc' }, ['zlib', 'openssl', 'curl', 'bash']],
+          [{ orderBy: '' }, ['bash', 'curl', 'openssl', 'zlib']],
+          [{ cves: ['CVE-1-1', 'CVE-1-2', 'OLD-1'], orderBy: 'id' }, ['bash', 'openssl', 'zlib']],
+        ] as const) {
+          const seen: string[] = [];
+          let pageToken = '';
+          do {
+            const page = await nobody.call(listDocuments, {
+              ...ask,
+              pageSize: 1,
+              pageToken,
+            } as Ask<ListDocumentsRequest>);
+            assert.equal(page.totalCount, BigInt(wanted.length));
+            seen.push(...page.documents.map(({ id }) => id));
+            pageToken = page.nextPageToken;
+          } while (pageToken !== '');
+          assert.deepEqual(seen, wanted);
+          const skipped = await nobody.call(listDocuments, { ...ask, skip: 2 } as Ask<ListDocumentsRequest>);
+          assert.deepEqual([skipped.skipped, skipped.documents.map(({ id }) => id)], [2, wanted.slice(2)]);
+        }
+        const { nextPageToken: pageToken } = await nobody.call(listDocuments, { pageSize: 1 });
+        for (const ask of [{ pageToken, id: 'zlib' }, { pageToken, orderBy: 'id desc' }, { pageToken: 'x' }]) {
+          assert.deepEqual((await rejects(nobody.call(listDocuments, ask), Code.INVALID_ARGUMENT)).fields, [
+            'page_token',
+          ]);
+        }
+        for (const [ask, field] of [
+          [{ pageSize: -1 }, 'page_size'],
+          [{ skip: -1 }, 'skip'],
+          [{ orderBy: 'name' }, 'order_by'],
+          [{ cves: Array.from({ length: 101 }, (_, i) => `CVE-9-${i}`) }, 'cves'],
+        ] as const) {
+          const error = await rejects(nobody.call(listDocuments, ask as never), Code.INVALID_ARGUMENT);
+          assert.deepEqual(error.fields, [field]);
+        }
+      });
+
+      test('what is known of vulnerabilities, by id', async () => {
+        assert.deepEqual(await known(), ['CVE-1-1', 'CVE-1-2', 'GHSA-1']);
+        assert.deepEqual(await known({ orderBy: 'id desc' }), ['GHSA-1', 'CVE-1-2', 'CVE-1-1']);
+        assert.deepEqual(await known({ id: 'cve-1-2' }), ['CVE-1-2']);
+        assert.deepEqual(await known({ ids: ['GHSA-1', 'CVE-1-2', 'GHSA-1', 'CVE-7-7'] }), ['CVE-1-2', 'GHSA-1']);
+        assert.deepEqual(await known({ id: 'GHSA-1', ids: ['GHSA-1', 'CVE-1-2'] }), ['GHSA-1']);
+        assert.deepEqual(await known({ id: 'GHSA-1', ids: ['CVE-1-2'] }), []);
+        assert.deepEqual(await known({ ids: ['CVE-1-3'] }), []);
+        assert.deepEqual(await known({ ids: ['CVE-1-3'] }, owner), ['CVE-1-3']);
+        const page = await nobody.call(listVulnerabilityMetadata, { ids: ['GHSA-1', 'CVE-1-1'], pageSize: 1 });
+        assert.deepEqual([page.totalCount, page.vulnerabilityMetadata[0]?.summary], [2n, 'About CVE-1-1']);
+        const { nextPageToken: pageToken } = page;
+        const next = await nobody.call(listVulnerabilityMetadata, {
+          ids: ['GHSA-1', 'CVE-1-1'],
+          pageSize: 1,
+          pageToken,
+        });
+        assert.deepEqual([next.nextPageToken, next.vulnerabilityMetadata[0]?.id], ['', 'GHSA-1']);
+        await rejects(nobody.call(listVulnerabilityMetadata, { pageToken }), Code.INVALID_ARGUMENT);
+      });
+    }
+  });
+}

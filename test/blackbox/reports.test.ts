@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { Code } from '../../src/base/errors.ts';
+import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { ReportImportsService } from '../../src/contract/gen/wharfinger/imports/v1/reports_pb.js';
+import {
+  FixState,
+  ReportsService,
+  ScannerName,
+  Severity,
+} from '../../src/contract/gen/wharfinger/reports/v1/reports_pb.js';
+import { callerWith, stranger } from '../support/callers.ts';
+import { everywhere } from '../support/everywhere.ts';
+import { digestOf } from '../support/images.ts';
+import { rejects } from '../support/rejects.ts';
+import { newRepo } from '../support/scanned-repo.ts';
+import { asBytes, type Found, grypeReport, trivyReport } from '../support/scans.ts';
+
+const { importReports } = ReportImportsService.method;
+const { listReports, getReport } = ReportsService.method;
+
+/** Small, until somebody opens it. */
+const bomb = gzipSync(Buffer.alloc(40 * 1024 * 1024, ' '));
+
+const counted = ({ created, updated, unchanged }: { created: number; updated: number; unchanged: number }) => [
+  created,
+  updated,
+  unchanged,
+];
+
+everywhere('vulnerability reports', (bench) => {
+  test('a report is imported, listed with its counts, and got with its findings', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    const found: Found[] = [
+      { id: 'GHSA-aaaa', aliases: ['CVE-2026-1'], severity: 'Critical', fixed: '3.0.2' },
+      // Twice the same, in two packages.
+      { id: 'CVE-2026-2', severity: 'High' },
+      { id: 'CVE-2026-2', severity: 'High', pkg: 'libssl' },
+      { id: 'CVE-2026-3', severity: 'Negligible' },
+      // Unknown to the scanner, but rated 7.5.
+      { id: 'CVE-2026-4', severity: 'Unknown' },
+      { id: 'CVE-2026-5', severity: 'Unknown', vector: 'nonsense' },
+    ];
+    const outcome = await repo.import({ content: gzipSync(asBytes(grypeReport({ found, digest }))) });
+    assert.deepEqual([counted(outcome), outcome.refusals], [[1, 0, 0], []]);
+
+    const [listed] = await repo.list();
+    assert.ok(listed?.scanner?.databaseTime && listed.scanTime && listed.createTime && listed.updateTime);
+    assert.deepEqual(
+      [listed.digest, listed.scanner.name, listed.scanner.version],
+      [digest, ScannerName.GRYPE, '0.99.1'],
+    );
+    assert.equal(timestampDate(listed.scanTime).toISOString(), '2026-08-01T12:00:00.123Z');
+    const { critical, high, medium, low, negligible, unknown } = listed.counts ?? assert.fail('no counts');
+    assert.deepEqual([critical, high, medium, low, negligible, unknown], [1, 2, 0, 0, 1, 1]);
+    assert.deepEqual(listed.findings, []);
+
+    const { findings, ...rest } = await bench.api.call(getReport, { uid: listed.uid });
+    assert.equal(rest.uid, listed.uid);
+    assert.equal(findings.length, found.length);
+    const [first] = findings;
+    assert.deepEqual(
+      [first?.id, first?.aliases, first?.severity, first?.package?.purl, first?.fix?.state, first?.fix?.versions],
+      ['GHSA-aaaa', ['CVE-2026-1'], Severity.CRITICAL, 'pkg:deb/debian/openssl@3.0.1-1', FixState.FIXED, ['3.0.2']],
+    );
+    assert.deepEqual([first?.cvss[0]?.version, first?.cvss[0]?.score], ['3.1', '7.5']);
+    assert.equal(findings[4]?.severity, Severity.HIGH);
+  });
+
+  test('the same again changes nothing; a newer scan is another report; another copy of a scan replaces it', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    const found = [{ id: 'CVE-2026-1' }];
+    const first = asBytes(trivyReport({ found: [{ id: 'CVE-2026-1' }], digest }));
+    assert.deepEqual(counted(await repo.import({ content: first }, { content: first })), [1, 0, 1]);
+    const [before] = await repo.list();
+    assert.deepEqual(counted(await repo.import({ content: gzipSync(first), digest })), [0, 0, 1]);
+    assert.deepEqual(await repo.list(), [before]);
+
+    const later = { found, time: '2026-08-02T12:00:00Z' };
+    assert.deepEqual(counted(await repo.scan(digest, later, trivyReport)), [1, 0, 0]);
+    assert.deepEqual(counted(await repo.scan(digest, later)), [1, 0, 0]);
+    const copy = { ...later, found: [...found, { id: 'CVE-2026-2' }] };
+    assert.deepEqual(counted(await repo.scan(digest, copy)), [0, 1, 0]);
+
+    const reports = await repo.list();
+    assert.deepEqual(
+      reports.map(({ scanner, counts }) => [scanner?.name, counts?.high]).sort(),
+      [
+        [ScannerName.GRYPE, 2],
+        [ScannerName.TRIVY, 1],
+        [ScannerName.TRIVY, 1],
+      ].sort(),
+    );
+    assert.equal(reports.at(-1)?.uid, before?.uid, 'the newest come first');
+  });
+
+  test('a report without a time is as old as its import, and still the same when it comes again', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    const { descriptor, ...rest } = grypeReport({ found: [{ id: 'CVE-2026-1' }] });
+    const content = asBytes({ ...rest, descriptor: { ...descriptor, timestamp: undefined } });
+    assert.deepEqual(counted(await repo.import({ content, digest })), [1, 0, 0]);
+    assert.deepEqual(counted(await repo.import({ content, digest })), [0, 0, 1]);
+    const [report] = await repo.list();
+    assert.deepEqual(report?.scanTime, report?.createTime);
+  });
+
+  test('reports are filtered by image and scanner, and paged', async () => {
+    const repo = await newRepo(bench);
+    const [one, two] = [await repo.image('one'), await repo.image('two')];
+    for (let day = 1; day <= 3; day++) {
+      await repo.scan(one.digest, { found: [], time: `2026-08-0${day}T00:00:00Z` });
+      await repo.scan(two.digest, { found: [], time: `2026-08-0${day}T06:00:00Z` }, trivyReport);
+    }
+    const within = { uidp: { descendantsOf: repo.group } };
+    const ofOne = await bench.api.call(listReports, { ...within, digest: one.digest });
+    assert.deepEqual([ofOne.reports.length, ofOne.totalCount], [3, 3n]);
+    const trivy = await bench.api.call(listReports, { ...within, scanner: ScannerName.TRIVY });
+    assert.deepEqual(new Set(trivy.reports.map(({ digest }) => digest)), new Set([two.digest]));
+    const page = await bench.api.call(listReports, { ...within, pageSize: 4, orderBy: 'scan_time' });
+    const { pageToken, ...query } = { ...within, pageSize: 4, orderBy: 'scan_time', pageToken: page.nextPageToken };
+    const rest = await bench.api.call(listReports, { ...query, pageToken });
+    const hours = [...page.reports, ...rest.reports].map(
+      ({ scanTime }) => scanTime && timestampDate(scanTime).getTime(),
+    );
+    assert.deepEqual([hours.length, page.totalCount], [6, 6n]);
+    assert.deepEqual(hours, hours.toSorted());
+  });
+
+  describe('what cannot be a report is refused by itself', () => {
+    const good = () => asBytes(grypeReport({ found: [{ id: 'CVE-2026-1' }] }));
+    const cases: [string, () => Uint8Array, field: string, reason: RegExp][] = [
+      ['no JSON', () => Buffer.from('report'), '', /valid JSON/],
+      ['no UTF-8', () => Buffer.from([0x7b, 0xff, 0x7d]), '', /UTF-8/],
+      ['another JSON', () => asBytes({ bomFormat: 'CycloneDX' }), '', /Grype or Trivy/],
+      ['a list', () => asBytes([]), '', /mapping/],
+      ['half of it', () => good().subarray(0, 300), '', /valid JSON/],
+      ['half of its gzip', () => gzipSync(good()).subarray(0, 100), '', /gzip/],
+      ['a bomb', () => bomb, '', /at most 32 MiB/],
+      ['too deep', () => Buffer.from('['.repeat(1000)), '', /nested/],
+      ['from the future', () => asBytes(grypeReport({ found: [], time: '2999-01-01T00:00:00Z' })), '', /to come/],
+      [
+        'a nameless vulnerability',
+        () => asBytes(grypeReport({ found: [{ id: 'CVE-2026-1' }, { id: '' }] })),
+        'matches[1].vulnerability.id',
+        /one word/,
+      ],
+    ];
+    for (const [name, damaged, field, reason] of cases) {
+      test(name, async () => {
+        const repo = await newRepo(bench);
+        const { digest } = await repo.image('one');
+        const outcome = await repo.import({ content: damaged(), digest }, { content: good(), digest });
+        assert.deepEqual(counted(outcome), [1, 0, 0]);
+        const [refusal, another] = outcome.refusals;
+        assert.deepEqual([refusal?.index, refusal?.id, refusal?.field, another], [0, digest, field, undefined]);
+        assert.match(refusal?.reason ?? '', reason);
+        assert.equal((await repo.list()).length, 1);
+      });
+    }
+
+    test('an image that the repo does not have', async () => {
+      const repo = await newRepo(bench);
+      const elsewhere = digestOf('elsewhere');
+      const named = asBytes(trivyReport({ found: [], digest: elsewhere }));
+      const outcome = await repo.import({ content: good(), digest: elsewhere }, { content: named });
+      assert.deepEqual(
+        outcome.refusals.map(({ field }) => field),
+        ['digest', 'digest'],
+      );
+      const { refusals } = await repo.import({ content: good(), digest: 'latest' });
+      assert.match(refusals[0]?.reason ?? '', /sha256/);
+      assert.deepEqual(await repo.list(), []);
+    });
+  });
+
+  test('who may import and who may read', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    await repo.scan(digest, { found: [] });
+    const [report] = await repo.list();
+    const viewer = bench.as(await (await callerWith(bench.server, 'viewer', repo.group)).token());
+    const nobody = bench.as(await (await stranger(bench.server, repo.group)).token());
+    const reports = [{ content: asBytes(grypeReport({ found: [] })), digest }];
+    await rejects(viewer.call(importReports, { parent: repo.uid, reports }), Code.PERMISSION_DENIED);
+    await rejects(bench.api.call(importReports, { parent: repo.group, reports }), Code.NOT_FOUND);
+    await rejects(bench.api.call(importReports, { parent: repo.uid }), Code.INVALID_ARGUMENT);
+    const many = Array.from({ length: 101 }, () => reports[0] ?? {});
+    await rejects(bench.api.call(importReports, { parent: repo.uid, reports: many }), Code.INVALID_ARGUMENT);
+    assert.equal((await viewer.call(getReport, { uid: report?.uid ?? '' })).digest, digest);
+    await rejects(nobody.call(getReport, { uid: report?.uid ?? '' }), Code.PERMISSION_DENIED);
+    assert.deepEqual((await nobody.call(listReports, {})).reports, []);
+    await rejects(bench.api.call(getReport, { uid: `${repo.uid}/${'0'.repeat(16)}` }), Code.NOT_FOUND);
+  });
+
+  test('deleting a repo takes its reports along', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    await repo.scan(digest, { found: [{ id: 'CVE-2026-1' }] });
+    await repo.scan(digest, { found: [] }, trivyReport);
+    const left = () =>
+      bench.db.get<{ n: number }>('SELECT count(*) AS n FROM vulnerability_report WHERE repo = $1', repo.uid);
+    assert.equal((await left())?.n, 2);
+    await bench.api.call(ReposService.method.deleteRepo, { uid: repo.uid });
+    assert.equal((await left())?.n, 0);
+    assert.deepEqual((await bench.api.call(listReports, { uidp: { descendantsOf: repo.group } })).reports, []);
+    await bench.api.call(GroupsService.method.deleteGroup, { uid: repo.group });
+  });
+});

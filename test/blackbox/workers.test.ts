@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { builtinUid, stranger } from '../support/callers.ts';
+import { databases, type Home } from '../support/databases.ts';
+import { type ServerProcess, spawnServer } from '../support/process.ts';
+import { until } from '../support/until.ts';
+
+const WORKERS = 2;
+/** More than workers, so that each gets some: they are dealt out in turn. */
+const CONNECTIONS = 4;
+const ROUNDS = 10;
+
+/** One connection that stays with the worker that it came to. */
+function connection(url: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const send = async (verb: string, path: string, token: string, body?: object) => {
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(`${url}${path}`, { agent, method: verb, headers, timeout: 5_000 }, resolve)
+      .on('error', reject)
+      .end(body && JSON.stringify(body));
+    const answer = await promise;
+    return { status: answer.statusCode ?? 0, text: await text(answer) };
+  };
+  return { send, close: () => agent.destroy() };
+}
+
+const workersIn = ({ log }: ServerProcess): number[] =>
+  log.filter((line) => line.includes('"worker serves"')).map((line) => JSON.parse(line).pid as number);
+
+for (const database of databases) {
+  describe(`several workers on ${database.name}`, () => {
+    let home: Home;
+    let server: ServerProcess;
+    let token: string;
+    let org: string;
+    let connections: ReturnType<typeof connection>[];
+    before(async () => {
+      home = await database.home();
+      server = await spawnServer(home, { WHARF_WORKERS: String(WORKERS) });
+      await until(
+        async () => workersIn(server).length,
+        (count) => count === WORKERS,
+      );
+      token = await mintOwnerToken(home.dataDir);
+      org = (await readOwner(home.dataDir))?.organization ?? assert.fail();
+      connections = Array.from({ length: CONNECTIONS }, () => connection(server.url));
+    });
+    after(async () => {
+      for (const one of connections) one.close();
+      await server.kill();
+      await home.remove();
+    });
+
+    const onAll = async (verb: string, path: string, who: string): Promise<number[]> => {
+      const answers: number[] = [];
+      for (const { send } of connections) answers.push((await send(verb, path, who)).status);
+      return answers;
+    };
+
+    test('what is revoked at one of them is gone with the next request to any', async () => {
+      const caller = await stranger({ url: server.url, token } as never, org);
+      const visitor = await caller.token();
+      const [owner] = connections;
+      assert.ok(owner);
+      const roleBinding = { identityUid: caller.uid, roleUid: builtinUid('viewer') };
+      const look = () => onAll('GET', `/iam/v2/groups/${org}`, visitor);
+      for (let round = 0; round < ROUNDS; round++) {
+        assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
+        const made = await owner.send('POST', `/iam/v2/roleBindings/${org}`, token, roleBinding);
+        assert.equal(made.status, 200, made.text);
+        assert.deepEqual(await look(), Array(CONNECTIONS).fill(200));
+        const gone = await owner.send('DELETE', `/iam/v2/roleBindings/${JSON.parse(made.text).uid}`, token);
+        assert.equal(gone.status, 200, gone.text);
+      }
+      assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
+    });
+
+    test('they write side by side, and all see all of it', async () => {
+      const made = await Promise.all(
+        connections.map(async ({ send }, at) => {
+          for (let i = 0; i < ROUNDS; i++) {
+            const { status, text } = await send('POST', `/iam/v2/groups/${org}`, token, { name: `side ${at} ${i}` });
+            assert.equal(status, 200, text);
+          }
+          return ROUNDS;
+        }),
+      );
+      const expected = made.reduce((sum, count) => sum + count, 0);
+      for (const { send } of connections) {
+        const { text } = await send('GET', `/iam/v2/groups?uidp.children_of=${org}&page_size=1`, token);
+        assert.equal(JSON.parse(text).totalCount, String(expected));
+      }
+    });
+
+    test('metrics are those of all of them, whichever is asked', async () => {
+      const answered =
+        'wharf_requests_total{method="chainguard.platform.ping.v2.PingService/Ping",wire="rest",code="OK"}';
+      for (const [at, { send }] of connections.entries()) {
+        await onAll('GET', '/ping/v2/ping', token);
+        const { text } = await send('GET', '/metrics', token);
+        const line = text.split('\n').find((one) => one.startsWith(answered));
+        assert.equal(line, `${answered} ${(at + 1) * CONNECTIONS}`);
+        assert.match(text, /^wharf_build_info\{.*\} 1$/m);
+      }
+    });
+
+    test('one that is killed is replaced, while the others serve', async () => {
+      const [victim = 0] = workersIn(server);
+      process.kill(victim, 'SIGKILL');
+      // Its own connections break, and whoever comes again is served.
+      const [survivor] = await Promise.all(
+        [connection(server.url), connection(server.url)].map(async (fresh) => {
+          connections.push(fresh);
+          return until(
+            () => fresh.send('GET', `/iam/v2/groups/${org}`, token).catch(() => ({ status: 0 })),
+            ({ status }) => status === 200,
+          );
+        }),
+      );
+      assert.equal(survivor?.status, 200);
+      const pids = await until(
+        async () => workersIn(server),
+        (found) => found.length === WORKERS + 1,
+      );
+      assert.notEqual(pids.at(-1), victim);
+    });
+
+    test('SIGTERM stops them all', async () => {
+      assert.equal(await server.stop(), 0);
+      for (const pid of workersIn(server)) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+    });
+  });
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Code } from '../../src/base/errors.ts';
+import type { Bench } from './everywhere.ts';
+import { rejects } from './rejects.ts';
+import type { Client } from './wires.ts';
+
+/** One version's way to a resource. */
+export interface Side<M> {
+  create(api: Client, parent: string, name: string): Promise<M>;
+  /** Those of this uid: v1 has no other way to read one. */
+  find(api: Client, uid: string): Promise<readonly M[]>;
+  /** Absent where the version has no such method. */
+  update?(api: Client, before: M): Promise<M>;
+  remove(api: Client, uid: string): Promise<unknown>;
+  /** What both versions say of it, in the words of v2. */
+  view(message: M): Readonly<Record<string, unknown>> & { readonly uid: string };
+}
+
+/** A resource that v1 and v2 both know. Another one takes another row. */
+export interface Pair<V1, V2> {
+  readonly resource: string;
+  /** A new place for it; the organization's own new group where it needs nothing special. */
+  parent?(bench: Bench): Promise<string>;
+  readonly v1: Side<V1>;
+  readonly v2: Side<V2> & { get(api: Client, uid: string): Promise<V2> };
+}
+
+/** A oneof by the name of its case, without the names of types. */
+export const inPlainWords = ({ case: kind, value }: { case: string | undefined; value?: unknown }) => ({
+  [kind ?? 'nothing']: JSON.parse(
+    JSON.stringify(value ?? null, (key, part) => (key === '$typeName' ? undefined : part)),
+  ),
+});
+
+let names = 0;
+
+/** Writes through each version and reads through the other. */
+export function testPair<V1, V2>(bench: Bench, { resource, parent, v1, v2 }: Pair<V1, V2>): void {
+  const place = () => (parent ? parent(bench) : bench.newGroup());
+  const only = <M>(found: readonly M[]): M => {
+    assert.equal(found.length, 1);
+    return found[0] as M;
+  };
+  const inV1 = async (uid: string) => v1.view(only(await v1.find(bench.api, uid)));
+  const inV2 = async (uid: string) => v2.view(await v2.get(bench.api, uid));
+  const gone = async (uid: string) => {
+    assert.deepEqual(await v1.find(bench.api, uid), []);
+    assert.deepEqual(await v2.find(bench.api, uid), []);
+    await rejects(v2.get(bench.api, uid), Code.NOT_FOUND);
+  };
+
+  test(`${resource}: what v1 writes, v2 reads`, async () => {
+    const made = await v1.create(bench.api, await place(), `pair ${++names}`);
+    const { uid } = v1.view(made);
+    assert.deepEqual(await inV2(uid), v1.view(made));
+    assert.deepEqual(await inV1(uid), v1.view(made));
+    if (v1.update) {
+      const changed = v1.view(await v1.update(bench.api, made));
+      assert.notDeepEqual(changed, v1.view(made));
+      assert.deepEqual(await inV2(uid), changed);
+      assert.deepEqual(await inV1(uid), changed);
+    }
+    await v1.remove(bench.api, uid);
+    await gone(uid);
+  });
+
+  test(`${resource}: what v2 writes, v1 reads`, async () => {
+    const made = await v2.create(bench.api, await place(), `pair ${++names}`);
+    const { uid } = v2.view(made);
+    assert.deepEqual(await inV1(uid), v2.view(made));
+    if (v2.update) {
+      const changed = v2.view(await v2.update(bench.api, made));
+      assert.notDeepEqual(changed, v2.view(made));
+      assert.deepEqual(await inV1(uid), changed);
+    }
+    await v2.remove(bench.api, uid);
+    await gone(uid);
+  });
+}
