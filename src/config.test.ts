@@ -38,6 +38,7 @@ test('without any setting the defaults hold', () => {
     requestTimeout: 30_000,
     allowPrivateIssuers: false,
     maxBlob: 100 * 1024 ** 3,
+    publicAdvisoryGroups: [],
     pullEvents: true,
   });
 });
@@ -77,6 +78,9 @@ test('values in every form they may have', () => {
     'https://a.example',
     'http://b.example:3000',
   ]);
+  const uid = 'a'.repeat(40);
+  const listed = read({ WHARF_PUBLIC_ADVISORY_GROUPS: `${uid}, ${uid}/0123456789abcdef` }).publicAdvisoryGroups;
+  assert.deepEqual(listed, [uid, `${uid}/0123456789abcdef`]);
   const bytes = Buffer.alloc(32, 7);
   for (const encoding of ['hex', 'base64', 'base64url'] as const) {
     assert.deepEqual(read({ WHARF_MASTER_KEY: bytes.toString(encoding) }).masterKey, bytes);
@@ -94,6 +98,7 @@ test('a value that makes no sense gives one line with variable, value and what w
     WHARF_TLS_CERT: ['/nowhere/cert.pem', tmpdir()],
     WHARF_ORG: ['ab', 'My-Org', 'a'.repeat(64), 'org\nname'],
     WHARF_CORS_ORIGINS: ['example.com', 'https://a.example,*'],
+    WHARF_PUBLIC_ADVISORY_GROUPS: ['my-org', 'a,b'],
     WHARF_ALLOW_PRIVATE_ISSUERS: ['yes', '1', 'true '],
     WHARF_MAX_BLOB: ['100', '1KiB', '1GB', '9999TiB', '-1GiB', 'huge'],
     WHARF_REQUEST_TIMEOUT: ['30', '0s', '-1s', '2h', '1 s', 'soon', '1e3s'],

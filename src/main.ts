@@ -17,6 +17,7 @@ import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
 import { createOperations } from './domains/domains.ts';
 import { syncBuiltinRoles } from './domains/iam/builtin-role-records.ts';
+import { createContentReader } from './domains/registry/blob-content.ts';
 import { createAuthenticator } from './identity/authenticate.ts';
 import { bootstrap } from './identity/bootstrap.ts';
 import { createIssuer } from './identity/issuer.ts';
@@ -119,8 +120,10 @@ async function serve(
     seen: createLastSeen({ store, clock, log }),
   });
   const methods = withBeta(methodTable(files));
+  const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
+  const tokens = pageTokens(await pageTokenKey(store));
   const domains = {
-    ...createOperations(pageTokens(await pageTokenKey(store)), {
+    ...createOperations(tokens, {
       seal: (secret, context) => seal(masterKey, secret, context),
       publicUrl,
       publicAdvisoryGroups: config.publicAdvisoryGroups,
@@ -128,7 +131,8 @@ async function serve(
     }),
     ...issuer.operations,
   };
-  const operations = { ...domains, ...createCompatOperations(domains) };
+  const earlier = createCompatOperations(domains, { tokens, readContent: createContentReader(blobs) });
+  const operations = { ...domains, ...earlier };
   const call = createPipeline({
     operations,
     store,
@@ -142,7 +146,7 @@ async function serve(
 
   const registry = await createRegistry({
     store,
-    blobs: await openFilesystemBlobs(registryDirectory(config.data), { clock }),
+    blobs,
     authenticate,
     tokens: issuer.tokens,
     methods,

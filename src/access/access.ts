@@ -1,7 +1,7 @@
 import { createLru } from '../base/lru.ts';
 import { ACCESS_VERSION } from '../resource/write.ts';
-import { getSetting } from '../store/settings.ts';
-import type { Reader } from '../store/store.ts';
+import { shared } from '../store/shared.ts';
+import type { Maybe, Reader } from '../store/store.ts';
 import type { Grant } from './caller.ts';
 import { grantsOf } from './grants.ts';
 
@@ -9,6 +9,8 @@ import { grantsOf } from './grants.ts';
 const MAX_KNOWN = 10_000;
 
 export interface Access {
+  /** Differs after every change of who may do what that anybody acknowledged before this was asked. */
+  version(): Maybe<string | undefined>;
   /** What the bindings of an identity give it, never older than the last change of access that anybody acknowledged. */
   grants(identity: string): Promise<readonly Grant[]>;
 }
@@ -18,14 +20,21 @@ export interface Access {
  * every request reads the version first: one key look-up, on any server of the database, and what was revoked is gone.
  */
 export function createAccess(db: Reader): Access {
-  let version: string | undefined;
+  const readVersion = shared(() => db.get<{ value: string }>(VERSION, ACCESS_VERSION));
+  let current: string | undefined;
   let known = createLru<string, Promise<readonly Grant[]>>(MAX_KNOWN);
 
+  function version(): Maybe<string | undefined> {
+    const row = readVersion();
+    return row instanceof Promise ? row.then((found) => found?.value) : row?.value;
+  }
+
   return {
+    version,
     async grants(identity) {
-      const current = await getSetting(db, ACCESS_VERSION);
-      if (current !== version) {
-        version = current;
+      const newest = await version();
+      if (newest !== current) {
+        current = newest;
         known = createLru(MAX_KNOWN);
       }
       const found = known.get(identity);
@@ -39,3 +48,5 @@ export function createAccess(db: Reader): Access {
     },
   };
 }
+
+const VERSION = 'SELECT value FROM setting WHERE key = $1';

@@ -9,6 +9,7 @@ import {
   Registry,
 } from 'prom-client';
 import type { CodeName } from './errors.ts';
+import { countBy, timeBy } from './tallies.ts';
 import { version } from './version.ts';
 
 export type DatabaseOperation = 'read' | 'write';
@@ -57,32 +58,28 @@ const lagBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 1800, 10_0
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({
+  const requestsOf = countBy(registry, {
     name: 'wharf_requests_total',
     help: 'Requests answered, by method, wire and status code.',
     labelNames: ['method', 'wire', 'code'],
-    registers,
   });
-  const requestDuration = new Histogram({
+  const requestDuration = {
     name: 'wharf_request_duration_seconds',
     help: 'Time from a request to its answer.',
     labelNames: ['method', 'wire'],
-    buckets: requestBuckets,
-    registers,
-  });
-  const operations = new Counter({
+  };
+  const requestDurationOf = timeBy(registry, requestDuration, requestBuckets);
+  const operationsOf = countBy(registry, {
     name: 'wharf_database_operations_total',
     help: 'Database reads and write transactions, by outcome.',
     labelNames: ['operation', 'outcome'],
-    registers,
   });
-  const operationDuration = new Histogram({
+  const operationDuration = {
     name: 'wharf_database_operation_duration_seconds',
     help: 'Time of a database read, or of a write transaction until it is durable.',
     labelNames: ['operation'],
-    buckets: databaseBuckets,
-    registers,
-  });
+  };
+  const operationDurationOf = timeBy(registry, operationDuration, databaseBuckets);
   const droppedEvents = new Counter({
     name: 'wharf_dropped_pull_events_total',
     help: 'Events of pulls that were lost because the database did not take them in time.',
@@ -132,14 +129,9 @@ export function createMetrics(): Metrics {
     registers,
   }).set({ version, node: process.versions.node }, 1);
 
-  const requestsOf = remember((...labels) => requests.labels(...labels));
-  const requestDurationOf = remember((...labels) => requestDuration.labels(...labels));
-  const operationsOf = remember((...labels) => operations.labels(...labels));
-  const operationDurationOf = remember((...labels) => operationDuration.labels(...labels));
-
   return {
     observe(method, wire, code, seconds) {
-      requestsOf(method, wire, code).inc();
+      requestsOf(method, wire, code).add();
       requestDurationOf(method, wire).observe(seconds);
     },
     inFlight: {
@@ -147,7 +139,7 @@ export function createMetrics(): Metrics {
       leave: () => void running--,
     },
     observeDatabase(operation, outcome, seconds) {
-      operationsOf(operation, outcome).inc();
+      operationsOf(operation, outcome).add();
       operationDurationOf(operation).observe(seconds);
     },
     dropEvents: (count) => droppedEvents.inc(count),
@@ -164,19 +156,6 @@ export function createMetrics(): Metrics {
     contentType: registry.contentType,
     text: async () => (await registry.metrics()) + (await processMetrics().metrics()),
     snapshot: async () => [...(await registry.getMetricsAsJSON()), ...(await processMetrics().getMetricsAsJSON())],
-  };
-}
-
-/** Resolves each combination of labels once: doing so on every request costs more than counting it. */
-function remember<T>(resolve: (...labels: string[]) => T): (...labels: string[]) => T {
-  const known = new Map<string, T>();
-  return (...labels) => {
-    const key = labels.join(' ');
-    const found = known.get(key);
-    if (found) return found;
-    const child = resolve(...labels);
-    known.set(key, child);
-    return child;
   };
 }
 

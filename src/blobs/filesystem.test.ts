@@ -30,6 +30,35 @@ describe('blobs as files', () => {
 
   const pathOf = (digest: string): string => join(root, 'blobs', 'sha256', digest.slice(7, 9), digest.slice(7));
 
+  it('are uploaded by one request at a time, whichever process it came to', async () => {
+    const [one, other] = [await openFilesystemBlobs(root), await openFilesystemBlobs(root)];
+    const id = await one.begin();
+    const content = bytes(10);
+    const { promise: open, resolve: finish } = Promise.withResolvers<void>();
+    async function* slow() {
+      yield content;
+      await open;
+    }
+    const appending = one.append(id, 0, slow());
+    await assert.rejects(other.append(id, 0, chunked(bytes(10, 2))), failing({ reason: 'busy' }));
+    await assert.rejects(other.cancel(id), failing({ reason: 'busy' }));
+    finish();
+    await appending;
+    await other.append(id, 10, chunked(content));
+    const digest = digestOf(Buffer.concat([content, content]));
+    await one.finish(id, digest);
+    assert.deepEqual(await pull(other, digest), Buffer.concat([content, content]));
+    assert.deepEqual(await readdir(join(root, 'locks')), []);
+  });
+
+  it('leave no locks behind that a killed process held', async () => {
+    const id = await (await openFilesystemBlobs(root)).begin();
+    await writeFile(join(root, 'locks', id), '');
+    await writeFile(join(root, 'locks', 'of an upload that is gone'), '');
+    await openFilesystemBlobs(root);
+    assert.deepEqual(await readdir(join(root, 'locks')), [id]);
+  });
+
   it('are private, and where the layout says', async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(10));

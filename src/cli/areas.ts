@@ -53,6 +53,11 @@ const areas: readonly Area[] = [
     description: 'Java and Python libraries',
     commands: async () => (await import('./libraries/libraries.ts')).addLibraries,
   },
+  {
+    name: 'events',
+    description: 'subscriptions to events, and how deliveries went',
+    commands: async () => (await import('./events/events.ts')).addEvents,
+  },
 ];
 
 export const areaNames: readonly string[] = areas.map(({ name }) => name);

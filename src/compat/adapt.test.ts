@@ -104,6 +104,18 @@ test('complaints name fields as v1 does', async () => {
   );
 });
 
+test('what v2 requires, v1 must say', async () => {
+  const { run } = written(
+    adapt({ [idOf(deleteGroup)]: creating }, Groups.method.delete, deleteGroup, {
+      request: ({ id }) => ({ uid: id }),
+      fields: { uid: 'id' },
+    }),
+  );
+  await assert.rejects(async () => run(ctx, create(v1.DeleteGroupRequestSchema), undefined), {
+    message: 'Invalid argument: id: is required',
+  });
+});
+
 test('a method that v2 does not have stops the start', () => {
   assert.throws(() => adapt({}, Groups.method.create, createGroup, { request: () => ({}) }), {
     message: 'compat: there is no operation for chainguard.platform.iam.v2.GroupsService/CreateGroup',

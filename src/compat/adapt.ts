@@ -10,7 +10,9 @@ import {
 } from '@bufbuild/protobuf';
 import { ApiError, invalidFields } from '../base/errors.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import type { EventFacts, Operation, Operations } from '../resource/context.ts';
+import type { EventFacts, Operation, Operations, ReadContext } from '../resource/context.ts';
+import { refuse, validate } from '../resource/validate.ts';
+import type { Maybe } from '../store/store.ts';
 import { vocabulary } from './words.ts';
 
 /*
@@ -94,14 +96,20 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
   }
 
   const { prepare, event } = operation;
+  const judge = judgeOf(v2);
+  const judged = (message: Message) => {
+    const request = ask(message);
+    judge(request);
+    return request;
+  };
   /** What v2 was asked and answered, by the v1 answer: from the run of a write to its event. */
   const done = new WeakMap<Message, { readonly request: Message; readonly response: Message }>();
   const adapted: Operation = {
     mode: 'write',
-    ...(prepare && { prepare: (ctx, request) => named(() => prepare(ctx, ask(request))) }),
+    ...(prepare && { prepare: (ctx, request) => named(() => prepare(ctx, judged(request))) }),
     run: (ctx, request, prepared) =>
       named(async () => {
-        const asked = ask(request);
+        const asked = judged(request);
         const response = await operation.run(ctx, asked, prepared);
         const answered = answer(response, request);
         done.set(answered, { request: asked, response });
@@ -139,7 +147,7 @@ interface Page extends Message {
 export interface ListWording<V1 extends Unary, V2 extends Unary> {
   request(filter: Input<V1>): InputOf<V2>;
   /** What v1 calls `items`. */
-  response(page: Output<V2>): readonly Message[];
+  response(page: Output<V2>, ctx: ReadContext): Maybe<readonly Message[]>;
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -163,7 +171,7 @@ export function listAll<V1 extends Unary, V2 extends Unary>(
       request.pageSize = PAGE;
       for (;;) {
         const page = (await operation.run(ctx, request)) as Page;
-        items.push(...words.response(page as Message as Output<V2>));
+        items.push(...(await words.response(page as Message as Output<V2>, ctx)));
         if (page.nextPageToken === '') break;
         request.pageToken = page.nextPageToken;
         // SQLite answers at once: without this a long list would let nobody else in.
@@ -192,8 +200,19 @@ function operationOf(operations: Operations, method: Unary): Operation {
   return operation;
 }
 
+/**
+ * Refuses a write that lacks what v2 requires: v1 itself requires nothing. A read that lacks something just finds
+ * nothing, as ever in v1. A resource inside is judged by the engine, as it is in v2.
+ */
+function judgeOf(v2: Unary): (request: Message) => void {
+  const judged = new Set(v2.input.fields.filter(({ fieldKind }) => fieldKind !== 'message').map(({ name }) => name));
+  return (request) => refuse(validate(v2.input, request, {}, judged));
+}
+
 /** Lets complaints name fields as the caller knows them. */
-function inWordsOf(fields: Readonly<Record<string, string>> = {}): <T>(work: () => T | Promise<T>) => Promise<T> {
+export function inWordsOf(
+  fields: Readonly<Record<string, string>> = {},
+): <T>(work: () => T | Promise<T>) => Promise<T> {
   return async (work) => {
     try {
       return await work();

@@ -96,8 +96,9 @@ function copyField(field: DescField, to: DescMessage, direction: Direction): Cop
 }
 
 function copyOneof(oneof: DescOneof, to: DescMessage, direction: Direction): Copy {
+  const known = oneof.fields.filter(({ name }) => !direction.drops.has(name));
   const cases = new Map(
-    oneof.fields.map((field) => {
+    known.map((field) => {
       const counterpart = counterpartOf(field, to, direction);
       return [field.localName, { counterpart, translate: translateValue(field, counterpart, direction) }] as const;
     }),

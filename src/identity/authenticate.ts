@@ -1,8 +1,11 @@
+import { hash } from 'node:crypto';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Access } from '../access/access.ts';
 import { createCaller } from '../access/caller.ts';
 import { narrow } from '../access/narrow.ts';
 import type { Clock } from '../base/clock.ts';
 import { unauthenticated } from '../base/errors.ts';
+import { createLru } from '../base/lru.ts';
 import type { Caller } from '../resource/context.ts';
 import type { Reader } from '../store/store.ts';
 import { isMeantFor } from './audience.ts';
@@ -29,13 +32,18 @@ export function createAuthenticator(
 ): (authorization: string | undefined) => Promise<Caller> {
   const { db, clock, tokens, upstream, access, publicUrl, seen } = options;
 
-  async function ownCaller(own: OwnToken): Promise<Caller> {
+  // By digest, because a token in memory is a secret too.
+  const known = createLru<string, Known>(MAX_KNOWN);
+
+  async function ownCaller(own: OwnToken): Promise<Known['worth']> {
     if (!isMeantFor(publicUrl(), own.audiences))
       throw unauthenticated('invalid "aud" in the token: it is for somebody else');
-    await requireStanding(db, own, clock());
+    const { relationship } = await requireStanding(db, own, clock());
     const { identity, act, provider } = own;
     const grants = [...(await access.grants(identity)), ...(await grantsThrough(db, provider))];
-    return createCaller(identity, { subject: identity, ...(act && { act: { ...act } }) }, narrow(grants, own));
+    const caller = createCaller(identity, { subject: identity, ...(act && { act: { ...act } }) }, narrow(grants, own));
+    const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
+    return { caller, until: Math.min(own.expires, expiry ? timestampMs(expiry) : Infinity) };
   }
 
   async function foreignCaller(token: string): Promise<Caller> {
@@ -44,12 +52,37 @@ export function createAuthenticator(
     return createCaller(identity, { subject: identity, act: { iss, sub, aud: audiences.join(',') } }, grants);
   }
 
+  /** What a token of ours was worth the last time, unless anything about access has changed or its time is over. */
+  function remembered(digest: string, version: string | undefined): Caller | undefined {
+    const found = known.get(digest);
+    return found && found.version === version && clock() < found.worth.until ? found.worth.caller : undefined;
+  }
+
+  async function prove(token: string, digest: string, version: string | undefined): Promise<Caller> {
+    const own = await tokens.verify(token);
+    if (own === undefined) return foreignCaller(token);
+    const worth = await ownCaller(own);
+    known.set(digest, { worth, version });
+    return worth.caller;
+  }
+
   return async (authorization) => {
     const token = bearerToken(authorization);
     if (token === '') throw unauthenticated('send a token as Authorization: Bearer <token>');
-    const own = await tokens.verify(token);
-    const caller = own ? await ownCaller(own) : await foreignCaller(token);
+    const digest = hash('sha256', token, 'base64');
+    // Read before anything else about access, so that it can only be older than what is remembered under it.
+    const newest = access.version();
+    const version = newest instanceof Promise ? await newest : newest;
+    const caller = remembered(digest, version) ?? (await prove(token, digest, version));
     seen(caller.uid);
     return caller;
   };
+}
+
+const MAX_KNOWN = 10_000;
+
+interface Known {
+  readonly worth: { readonly caller: Caller; readonly until: number };
+  /** The access version that this is known under. Whatever else a token hangs on changes it: see requireStanding. */
+  readonly version: string | undefined;
 }

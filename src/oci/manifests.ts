@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Blobs } from '../blobs/blobs.ts';
 import { toDigest } from '../blobs/digest.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { blobLink } from '../domains/registry/blob-links.ts';
+import { createContentReader } from '../domains/registry/blob-content.ts';
 import { RegistryError } from '../domains/registry/errors.ts';
 import { type ReadConfig, readPushed } from '../domains/registry/manifest.ts';
 import {
@@ -49,6 +49,8 @@ const PULL_BY_TAG = [...PULL, Capability.CAP_TAG_LIST];
 const PUSH = [Capability.CAP_MANIFEST_CREATE, Capability.CAP_MANIFEST_UPDATE];
 
 export function createManifests({ store, blobs, permission, inRepo, takeReport, pulls }: ManifestsOptions) {
+  const readContent = createContentReader(blobs);
+
   /** The hot path: one statement for the name, one for the manifest. What is stored is sent, whatever `Accept` says. */
   async function get(call: Call, { name, reference }: Route): Promise<Answer> {
     const wanted = referenceOf(reference);
@@ -109,13 +111,9 @@ export function createManifests({ store, blobs, permission, inRepo, takeReport, 
   const blobReader =
     (repo: string | undefined): ReadConfig =>
     async ({ digest, size }) => {
-      const link = repo === undefined ? undefined : await blobLink(store.reader, repo, digest);
       // A manifest that lies about a size must not make us read a layer.
-      if (link?.size !== size) return undefined;
-      const pieces: Uint8Array[] = [];
-      const reader = await blobs.open(digest);
-      await reader.copyTo(async (piece) => void pieces.push(Buffer.from(piece)));
-      return Buffer.concat(pieces);
+      const content = repo === undefined ? undefined : await readContent(store.reader, repo, digest, size);
+      return content?.length === size ? content : undefined;
     };
 
   async function remove(call: Call, { name, reference }: Route): Promise<Answer> {

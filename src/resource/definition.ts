@@ -65,6 +65,8 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
   /** Orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
   readonly orders?: Readonly<Record<string, (message: M) => string>>;
+  /** Orders that so few ask for that a list is sorted for each of them, and no index rows are kept. */
+  readonly rareOrders?: Readonly<Record<string, (message: M) => string>>;
   /** The order of a list that asks for none. */
   readonly defaultOrder?: string;
   /** Filters by request field; below each ancestor, each value keeps a sorted list and a count of its own. */
@@ -127,8 +129,12 @@ export interface Resource<S extends DescMessage = DescMessage> extends ResourceS
   readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
   /** What rows are found by: references, facets and PART. */
   readonly values: Readonly<Record<string, (message: Message, state?: State) => ReadonlySet<string>>>;
-  /** The orders of the lists of facets, and of parts. The first also serves to look for a row in them. */
-  readonly listOrders: { readonly facet: readonly string[]; readonly part: readonly string[] };
+  /** The orders of whole lists, of the lists of facets, and of parts. The first of facets also serves to look for a row. */
+  readonly listOrders: {
+    readonly whole: readonly string[];
+    readonly facet: readonly string[];
+    readonly part: readonly string[];
+  };
 }
 
 /** Stands for the part of a list among `values`. */
@@ -143,17 +149,18 @@ export const timeKey = (ms: number): string => String(ms).padStart(15, '0');
 export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
   const nests = spec.parents.some((kind) => kind === 'group' || kind === '/');
   const sortKeys = sortKeysOf(spec);
-  const orders = ['uid', ...Object.keys(sortKeys)];
-  const listOrders = { facet: spec.facetOrders ?? orders, part: orders };
+  const whole = Object.keys(sortKeys).filter((order) => !(order in (spec.rareOrders ?? {})));
+  const orders = ['uid', ...whole];
+  const listOrders = { whole, facet: spec.facetOrders ?? orders, part: orders };
   return { ...spec, nests, sortKeys, values: valuesOf(spec), listOrders };
 }
 
-function sortKeysOf<S extends DescMessage>({ orders = {} }: ResourceSpec<S>): Resource['sortKeys'] {
+function sortKeysOf<S extends DescMessage>({ orders, rareOrders }: ResourceSpec<S>): Resource['sortKeys'] {
   const sortKeys: Record<string, (stored: Stored) => string> = {
     create_time: (stored) => timeKey(stored.created),
     update_time: (stored) => timeKey(stored.updated),
   };
-  for (const [order, keyOf] of Object.entries(orders)) {
+  for (const [order, keyOf] of Object.entries({ ...orders, ...rareOrders })) {
     sortKeys[order] = (stored) => keyOf(stored.message as MessageShape<S>);
   }
   return sortKeys;

@@ -35,7 +35,7 @@ export function membershipsOf(resource: Resource, stored: Stored): Membership[] 
   // In uid order, whole lists are read from the primary key. Those that come in parts are read part by part, so that of
   // the whole only the count is kept.
   const parts = facetsOf(PART).map((facet) => ({ facet, keys: keysIn(listOrders.part) }));
-  const whole = [{ facet: '', keys: parts.length > 0 ? {} : keys }, ...parts];
+  const whole = [{ facet: '', keys: parts.length > 0 ? {} : keysIn(listOrders.whole) }, ...parts];
   const facetKeys = keysIn(listOrders.facet);
   const facets = Object.keys(resource.facets ?? {}).flatMap(facetsOf);
   const facetScopes = (stored.parent === ROOT ? [ROOT, ...below] : below).map(facetScope);
@@ -52,6 +52,7 @@ interface Listed {
 
 /** The order in which every transaction locks lists. */
 export const inLockOrder = (a: Listed, b: Listed): number =>
-  a.scope === b.scope ? compare(a.facet, b.facet) : compare(a.scope, b.scope);
+  a.scope === b.scope ? compareText(a.facet, b.facet) : compareText(a.scope, b.scope);
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** Some order in which everybody does the same thing; nearly that of the indexes, which is bytewise. */
+export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -6,6 +6,7 @@ import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
 import type { Maybe, Transaction, Value } from '../store/store.ts';
 import type { Place, Resource, State, Stored, UniqueKey } from './definition.ts';
 import { insertRows } from './insert-rows.ts';
+import { compareText } from './membership.ts';
 import { exists } from './read.ts';
 import { type Change, relist } from './relist.ts';
 
@@ -164,8 +165,7 @@ async function changeKeys(tx: Transaction, resource: Resource, changes: readonly
   const { kind, unique } = resource;
   if (!unique) return;
   const keysOf = (stored?: Stored) => (stored ? unique(stored.message as never, stored.parent) : []);
-  const claimed: UniqueKey[] = [];
-  const rows: string[] = [];
+  const claimed: (UniqueKey & { readonly uid: string })[] = [];
   for (const { uid, before, after } of changes) {
     const [old, wanted] = [keysOf(before), keysOf(after)];
     for (const { key } of old) {
@@ -173,10 +173,11 @@ async function changeKeys(tx: Transaction, resource: Resource, changes: readonly
     }
     for (const claim of wanted) {
       if (old.some((o) => o.key === claim.key)) continue;
-      claimed.push(claim);
-      rows.push(kind, claim.key, uid);
+      claimed.push({ ...claim, uid });
     }
   }
+  // In the order of the index, as all that is inserted: see relist. It also keeps two claims from waiting for each other.
+  const rows = claimed.sort((a, b) => compareText(a.key, b.key)).flatMap(({ key, uid }) => [kind, key, uid]);
   const granted = new Set<string>();
   await insertRows(CLAIM_KEYS, rows, async (text, params) => {
     for (const { key } of await tx.all<{ key: string }>(text, ...params)) granted.add(key);
@@ -188,14 +189,17 @@ async function changeKeys(tx: Transaction, resource: Resource, changes: readonly
 }
 
 async function changeReferences(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
-  const added: string[] = [];
+  const rows: string[] = [];
   for (const field of Object.keys(resource.references ?? {})) {
+    const added: [value: string, uid: string][] = [];
     const valuesOf = (stored?: Stored) => new Set(stored && resource.values[field]?.(stored.message));
     for (const { uid, before, after } of changes) {
       const [old, wanted] = [valuesOf(before), valuesOf(after)];
       for (const value of old.difference(wanted)) await tx.run(DROP_REFERENCE, resource.kind, field, value, uid);
-      for (const value of wanted.difference(old)) added.push(resource.kind, field, value, uid);
+      for (const value of wanted.difference(old)) added.push([value, uid]);
     }
+    added.sort(([a], [b]) => compareText(a, b));
+    for (const [value, uid] of added) rows.push(resource.kind, field, value, uid);
   }
-  await insertRows(ADD_REFERENCES, added, (text, params) => tx.run(text, ...params));
+  await insertRows(ADD_REFERENCES, rows, (text, params) => tx.run(text, ...params));
 }

@@ -14,10 +14,11 @@ import { ApiError, Code, invalid } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Method } from '../contract/method.ts';
 import type { Call, Incoming } from '../pipeline/call.ts';
+import { type Cancellation, newCancellation } from './cancellation.ts';
 import { failure } from './grpc-failure.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { clientGone, requestIdOf } from './request-id.ts';
+import { requestIdOf } from './request-id.ts';
 
 export interface GrpcOptions {
   readonly methods: readonly Method[];
@@ -67,14 +68,13 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
     const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
-    const cancellation = new AbortController();
-    const cancel = () => cancellation.abort(clientGone);
-    call.on('cancelled', cancel);
+    const cancellation = newCancellation();
+    call.on('cancelled', cancellation.cancel);
     let response: Buffer;
     try {
       const headers = new Metadata();
       const setHeader = (name: string, value: string) => headers.set(name, value);
-      const message = await door({ ...incoming(method, call, requestId, cancellation.signal), setHeader });
+      const message = await door({ ...incoming(method, call, requestId, cancellation), setHeader });
       response = encode(method.desc.output, message);
       if (Object.keys(headers.getMap()).length > 0) call.sendMetadata(headers);
     } catch (error) {
@@ -84,7 +84,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
       return;
     } finally {
       // It also fires after every answer.
-      call.off('cancelled', cancel);
+      call.off('cancelled', cancellation.cancel);
     }
     const trailer = new Metadata();
     trailer.set('x-request-id', requestId);
@@ -102,7 +102,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
 const same = (bytes: Buffer): Buffer => bytes;
 
-function incoming(method: Method, call: UnaryCall, requestId: string, signal: AbortSignal): Incoming {
+function incoming(method: Method, call: UnaryCall, requestId: string, cancellation: Cancellation): Incoming {
   const deadline = Number(call.getDeadline());
   return {
     method,
@@ -110,7 +110,9 @@ function incoming(method: Method, call: UnaryCall, requestId: string, signal: Ab
     authorization: first(call.metadata, 'authorization'),
     requestId,
     peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
-    signal,
+    get signal() {
+      return cancellation.signal;
+    },
     ...(Number.isFinite(deadline) && { deadline }),
     read: () => decode(method.desc.input, call.request),
   };

@@ -258,7 +258,7 @@ everywhere('advisories', (bench) => {
     await bad({ eventReviewStates: [ReviewState.UNSPECIFIED] }, 'event_review_states[0]', /REVIEW_STATE_PENDING/);
     await bad({ aliases: Array.from({ length: 101 }, (_, i) => `CVE-1-${i}`) }, 'aliases', /at most 100 values/);
     await bad({ query: 'a '.repeat(21) }, 'query', /at most 20 words/);
-    await bad({ orderBy: 'component_name' }, 'order_by', /artifact_name, uid/);
+    await bad({ orderBy: 'component_name' }, 'order_by', /artifact_name, advisory_id, aliases, delete_time, uid/);
   });
 
   test('a group with advisories stays', async () => {

@@ -210,9 +210,9 @@ const performers: Readonly<Record<string, Perform>> = {
     return done(world.api.call(deleteTag, { uid }), uid);
   },
   CreateSubscription: async ({ api, group }) =>
-    (await api.call(createSubscription, { parent: group, subscription: { sink: 'https://example.com/' } })).uid,
+    (await api.call(createSubscription, { parent: group, subscription: { sink: 'https://sink.invalid/' } })).uid,
   DeleteSubscription: async ({ api, group }) => {
-    const subscription = { sink: 'https://example.com/' };
+    const subscription = { sink: 'https://sink.invalid/' };
     const { uid } = await api.call(createSubscription, { parent: group, subscription });
     return done(api.call(deleteSubscription, { uid }), uid);
   },

@@ -130,8 +130,8 @@ for (const database of databases) {
 
         test('subscriptions can be read, listed and only be made for an address that may be one', async () => {
           const parent = await newGroup(group);
-          const { uid } = await subscribed(parent, 'https://example.com/hook');
-          assert.equal((await api.call(getSubscription, { uid })).sink, 'https://example.com/hook');
+          const { uid } = await subscribed(parent, 'https://sink.invalid/hook');
+          assert.equal((await api.call(getSubscription, { uid })).sink, 'https://sink.invalid/hook');
           const { subscriptions, totalCount } = await api.call(listSubscriptions, { uidp: { childrenOf: parent } });
           assert.deepEqual([subscriptions.map((one) => one.uid), totalCount], [[uid], 1n]);
           const bad = [

@@ -319,13 +319,13 @@ everywhere('libraries', (bench) => {
 
   test('a version has no more files than one can look after', async () => {
     const files = (from: number) => Array.from({ length: 1000 }, (_, i) => ({ name: `f${from + i}`, sizeBytes: 1n }));
-    const versions = Array.from({ length: 11 }, (_, i) => version('huge', '1', 1, { files: files(i * 1000) }));
+    const versions = Array.from({ length: 3 }, (_, i) => version('huge', '1', 1, { files: files(i * 1000) }));
     const parent = await bench.newGroup();
     const { created, refusals } = await bench.api.call(importPythonLibraries, { parent, versions });
-    assert.equal(created, 10);
+    assert.equal(created, 2);
     assert.deepEqual(
       refusals.map(({ index, field }) => [index, field]),
-      [[10, 'files']],
+      [[2, 'files']],
     );
   });
 

@@ -85,7 +85,10 @@ everywhere('vulnerability reports', (bench) => {
     assert.deepEqual(counted(await repo.scan(digest, later, trivyReport)), [1, 0, 0]);
     assert.deepEqual(counted(await repo.scan(digest, later)), [1, 0, 0]);
     const copy = { ...later, found: [...found, { id: 'CVE-2026-2' }] };
+    const known = (await repo.list()).find(({ scanner }) => scanner?.name === ScannerName.GRYPE);
     assert.deepEqual(counted(await repo.scan(digest, copy)), [0, 1, 0]);
+    const { uid, createTime, findings } = await bench.api.call(getReport, { uid: known?.uid ?? '' });
+    assert.deepEqual([uid, createTime, findings.length], [known?.uid, known?.createTime, 2]);
 
     const reports = await repo.list();
     assert.deepEqual(
@@ -108,6 +111,16 @@ everywhere('vulnerability reports', (bench) => {
     assert.deepEqual(counted(await repo.import({ content, digest })), [0, 0, 1]);
     const [report] = await repo.list();
     assert.deepEqual(report?.scanTime, report?.createTime);
+  });
+
+  test('the same report from several sides at once comes in once', async () => {
+    const repo = await newRepo(bench);
+    const { digest } = await repo.image('one');
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, () => repo.scan(digest, { found: [{ id: 'CVE-2026-1' }] })),
+    );
+    assert.deepEqual(outcomes.map(counted).sort(), [...Array(5).fill([0, 0, 1]), [1, 0, 0]]);
+    assert.equal((await repo.list()).length, 1);
   });
 
   test('reports are filtered by image and scanner, and paged', async () => {

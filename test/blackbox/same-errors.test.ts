@@ -79,6 +79,7 @@ describe('an error carries the same details over REST and gRPC', () => {
   test('every method of the contract refuses a stranger alike', async () => {
     for (const { desc, access, routes } of methodTable(files)) {
       if (access === 'public' || access === 'optional') continue;
+      if (routes.length === 0) continue; // There is no other wire to be alike with.
       // A path needs something in its variables to be a path of this method.
       const variables = [...(routes[0]?.template ?? '').matchAll(/\{(\w+)[=}]/g)].map(([, name = '']) => name);
       const fields = desc.input.fields.filter(({ name }) => variables.includes(name));

@@ -1,5 +1,6 @@
 import { accountAssociations, groupInvites, identityProviders, mappings } from '../pairs/entrances.ts';
 import { groups, identities, roleBindings, roles } from '../pairs/people.ts';
+import { repos, tags } from '../pairs/registry.ts';
 import { everywhere } from '../support/everywhere.ts';
 import { testPair } from '../support/pairs.ts';
 
@@ -12,4 +13,6 @@ everywhere('v1 and v2 of one resource', (bench) => {
   testPair(bench, mappings);
   testPair(bench, groupInvites);
   testPair(bench, accountAssociations);
+  testPair(bench, repos);
+  testPair(bench, tags);
 });

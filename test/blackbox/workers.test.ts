@@ -13,13 +13,18 @@ const WORKERS = 2;
 const CONNECTIONS = 4;
 const ROUNDS = 10;
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** One connection that stays with the worker that it came to. */
 function connection(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const send = async (verb: string, path: string, token: string, body?: object) => {
+  const send = async (verb: string, path: string, token: string, body?: object): Promise<Answer> => {
     const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    request(`${url}${path}`, { agent, method: verb, headers, timeout: 5_000 }, resolve)
+    request(`${url}${path}`, { agent, method: verb, headers }, resolve)
       .on('error', reject)
       .end(body && JSON.stringify(body));
     const answer = await promise;
@@ -70,10 +75,10 @@ for (const database of databases) {
       const look = () => onAll('GET', `/iam/v2/groups/${org}`, visitor);
       for (let round = 0; round < ROUNDS; round++) {
         assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
-        const made = await owner.send('POST', `/iam/v2/roleBindings/${org}`, token, roleBinding);
+        const made: Answer = await owner.send('POST', `/iam/v2/roleBindings/${org}`, token, roleBinding);
         assert.equal(made.status, 200, made.text);
         assert.deepEqual(await look(), Array(CONNECTIONS).fill(200));
-        const gone = await owner.send('DELETE', `/iam/v2/roleBindings/${JSON.parse(made.text).uid}`, token);
+        const gone: Answer = await owner.send('DELETE', `/iam/v2/roleBindings/${JSON.parse(made.text).uid}`, token);
         assert.equal(gone.status, 200, gone.text);
       }
       assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));

@@ -152,9 +152,14 @@ function isFoundBy(
   { advisoryId, legacyAdvisoryId = '', aliases, artifactName, componentName }: Advisory,
   word: string,
 ) {
-  const texts = [advisoryId, legacyAdvisoryId, ...aliases, artifactName, componentName].map((t) => t.toLowerCase());
-  const parts = [artifactName, componentName].flatMap((name) => name.toLowerCase().split(/[^a-z0-9]+/));
-  return [...texts.flatMap((text) => text.split(' ')), ...parts].includes(word);
+  const wordsOf = (...texts: string[]) => texts.flatMap((text) => text.toLowerCase().split(' '));
+  const partsOf = (words: string[]) => words.flatMap((one) => one.split(/[^a-z0-9]+/)).filter(Boolean);
+  const isId = (one: string) => one.split('-').length > 2;
+  const ids = wordsOf(advisoryId, legacyAdvisoryId, ...aliases);
+  const names = wordsOf(artifactName, componentName);
+  if (isId(word)) return [...ids, ...names].includes(word);
+  const parts = partsOf([...ids.filter((id) => !isId(id)), ...names]);
+  return partsOf([word]).every((part) => parts.includes(part));
 }
 
 const ORDERS = {

@@ -18,7 +18,7 @@ interface Detail {
 }
 
 /** An answer that is no success, in words: the message, what is wrong in particular, and the request id for the log. */
-export function apiError(server: string, answer: HttpAnswer): CliError {
+export function apiError(server: string, answer: Omit<HttpAnswer, 'headers'>): CliError {
   const status = parseStatus(answer.text);
   if (status === undefined) return strangeAnswer(server, answer);
   const { details } = status;
@@ -52,7 +52,7 @@ const byStatus: Readonly<Record<number, ExitCode>> = {
   504: ExitCode.unavailable,
 };
 
-function strangeAnswer(server: string, { status, statusText }: HttpAnswer): CliError {
+function strangeAnswer(server: string, { status, statusText }: Omit<HttpAnswer, 'headers'>): CliError {
   const doubt = status < 400 || status === 404 ? ', not like a Wharfinger server: is it the right address?' : '';
   const exitCode = byStatus[status] ?? ExitCode.failure;
   return new CliError(exitCode, `${server} is reachable but answered ${status} ${statusText}`.trimEnd() + doubt);

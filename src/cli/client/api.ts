@@ -17,6 +17,8 @@ export interface Parts {
   readonly body?: JsonObject;
   /** Instead of the usual one. */
   readonly token?: string;
+  /** Gets the headers of a good answer. */
+  readonly hear?: (headers: Headers) => void;
 }
 
 /** Calls any method of the contract over REST. */
@@ -50,6 +52,7 @@ export function createApi({ server, ca, token, patienceMs }: ApiOptions): Api {
       const headers = { ...request.headers, ...(bearer !== undefined && { authorization: authorization(bearer) }) };
       const answer = await send({ server, ca, ...request, headers, ...(patienceMs && { patienceMs }) });
       if (answer.status !== 200) throw apiError(server, answer);
+      parts.hear?.(answer.headers);
       // An answer without a body, as to a deletion, is an empty message.
       return parseObject(answer.text || '{}') ?? Promise.reject(apiError(server, answer));
     },

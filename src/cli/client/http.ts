@@ -22,6 +22,7 @@ export interface HttpAnswer {
   readonly status: number;
   readonly statusText: string;
   readonly text: string;
+  readonly headers: Headers;
 }
 
 /** One request and its answer, whatever the status; throws when there is no answer. Nothing is sent twice. */
@@ -36,8 +37,8 @@ export async function send({ verb, server, path, headers, body, ca, patienceMs =
       signal: AbortSignal.timeout(patienceMs),
       ...(body !== undefined && { body }),
     });
-    const { status, statusText } = answer;
-    return { status, statusText, text: await answer.text() } satisfies HttpAnswer;
+    const { status, statusText, headers: told } = answer;
+    return { status, statusText, text: await answer.text(), headers: told } satisfies HttpAnswer;
   } catch (error) {
     throw new CliError(ExitCode.unavailable, unreachable(server, error, patienceMs));
   }

@@ -157,7 +157,13 @@ function buildCreate({ spec, command, method, row, query, examples }: Verb): voi
     const path = variables.map((name): string => command.getOptionValue(name) ?? '');
     const body = await read(async () => ({}));
     await spec.complete?.(body, { api, group: path[0] ?? '' });
-    show(context, await api.call(method, { path, body, fields: queryOf(command, query) }));
+    const told: Record<string, string> = {};
+    const hear = (headers: Headers) => {
+      const value = spec.beside && headers.get(spec.beside.header);
+      if (spec.beside && value) told[spec.beside.name] = value;
+    };
+    const answer = await api.call(method, { path, body, fields: queryOf(command, query), hear });
+    show(context, { ...answer, ...told });
   });
 }
 

@@ -14,6 +14,8 @@ export interface ResourceSpec {
   readonly files?: readonly string[];
   /** What a list asks for unless the flags say otherwise, by request field. */
   readonly defaults?: Readonly<Record<string, JsonValue>>;
+  /** What the answer to a create carries beside its message: the name to show it under, and its header. */
+  readonly beside?: { readonly name: string; readonly header: string };
   /** The last touch to a body before it is sent. */
   readonly complete?: Complete;
   /** What the examples of the help give, such as `--name my-group`. */

@@ -53,7 +53,7 @@ export const roleBindingOperations = (operations: Operations): Operations => ({
   ...adapt(operations, RoleBindings.method.createBatch, RoleBindingsService.method.batchCreateRoleBindings, {
     request: ({ parent, roleBindings }) => ({
       parent,
-      requests: roleBindings.map((binding) => ({ roleBinding: toV2(binding) })),
+      requests: roleBindings.map((binding) => ({ parent, roleBinding: toV2(binding) })),
     }),
     response: ({ roleBindings }) => ({ roleBindings: roleBindings.map(toV1) }),
     fields: { ...fields, requests: 'role_bindings' },

@@ -37,8 +37,8 @@ export function artifactOperations(engine: Engine): Operations {
 }
 
 /**
- * The uid of an artifact that the caller reaches. Its route gives an id a single segment, where a uid fits with its slashes
- * as %2F; so that the last part of a uid does as well. What is out of reach looks like what is not there.
+ * The uid of an artifact that the caller reaches. Its route gives an id a single segment, where a uid fits only with its
+ * slashes as %2F; so the last part of a uid will do. What is out of reach looks like what is not there.
  */
 async function findArtifact({ db, caller, method }: ReadContext, id: string): Promise<string> {
   const isSuffix = /^[0-9a-f]{16}$/.test(id);

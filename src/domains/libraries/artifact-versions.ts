@@ -1,6 +1,5 @@
 import { ArtifactVersionSchema } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import { defineResource, type State } from '../../resource/definition.ts';
-import * as rules from '../../resource/rules.ts';
 import { artifacts } from './artifacts.ts';
 
 /** What is known of a version beside what everybody sees. */
@@ -17,7 +16,6 @@ export const artifactVersions = defineResource({
   plural: 'artifact versions',
   schema: ArtifactVersionSchema,
   parents: [artifacts.kind],
-  rules: { description: rules.description },
   unique: ({ name, version }, artifact) => [
     { key: versionKey(artifact, version), taken: `a version ${version} of ${name} exists already` },
   ],

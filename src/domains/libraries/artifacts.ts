@@ -6,7 +6,6 @@ import {
   type Ecosystem,
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import { defineResource, type State } from '../../resource/definition.ts';
-import * as rules from '../../resource/rules.ts';
 import { rulesOf } from './ecosystems.ts';
 
 /** What its versions make of an artifact, beside what everybody sees. */
@@ -23,7 +22,6 @@ export const artifacts = defineResource({
   plural: 'artifacts',
   schema: ArtifactSchema,
   parents: ['group'],
-  rules: { description: rules.description },
   unique: ({ ecosystem, name }, group) => [
     { key: artifactKey(group, ecosystem, name), taken: `an artifact named ${name} exists in ${group}` },
   ],

@@ -41,13 +41,7 @@ const python: EcosystemRules = {
   },
 };
 
-const rules: Readonly<Record<Ecosystem, EcosystemRules>> = {
-  [Ecosystem.UNSPECIFIED]: java,
-  [Ecosystem.JAVA]: java,
-  [Ecosystem.PYTHON]: python,
-};
-
-export const rulesOf = (ecosystem: Ecosystem): EcosystemRules => rules[ecosystem];
+export const rulesOf = (ecosystem: Ecosystem): EcosystemRules => (ecosystem === Ecosystem.PYTHON ? python : java);
 
 const RELEASE = /^v?(?:\d+!)?\d+(?:\.\d+)*/i;
 

@@ -21,7 +21,7 @@ import { isLater, rulesOf } from './ecosystems.ts';
 /** What became of a version, or why it was not taken after all. */
 export type Taken = Exclude<PutResult, 'elsewhere'> | FieldViolation;
 
-const MAX_FILES = 10_000;
+const MAX_FILES = 2000;
 const TOO_MANY_FILES: FieldViolation = {
   field: 'files',
   description: `would be more than ${MAX_FILES} of one version`,

@@ -1,4 +1,5 @@
 import { toDigest } from '../../blobs/digest.ts';
+import { isObject, type JsonObject } from '../../formats/lenient.ts';
 import { RegistryError } from './errors.ts';
 import { parseJson } from './json.ts';
 
@@ -58,11 +59,11 @@ const KINDS: ReadonlyMap<string, Manifest['kind']> = new Map([
   ['application/vnd.oci.artifact.manifest.v1+json', 'artifact'],
 ]);
 
-const IMAGE_CONFIGS: ReadonlySet<string> = new Set([
+export const IMAGE_CONFIGS: ReadonlySet<string> = new Set([
   'application/vnd.oci.image.config.v1+json',
   'application/vnd.docker.container.image.v1+json',
 ]);
-const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+export const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 
 /** More than any image has; each costs a row and a look-up. */
 const MAX_REFERENCES = 5000;
@@ -126,8 +127,6 @@ function platformIn(bytes: Uint8Array): Platform | undefined {
   }
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 const invalid = (message: string) => new RegistryError('MANIFEST_INVALID', message);
 
 function parsed(bytes: Uint8Array): unknown {
@@ -137,9 +136,6 @@ function parsed(bytes: Uint8Array): unknown {
     throw invalid(`the manifest ${(error as Error).message}`);
   }
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function objectIn(field: string, value: unknown): JsonObject {
   if (!isObject(value)) throw invalid(`${field} must be an object`);

@@ -9,22 +9,51 @@ import {
   ReposService,
   type UpdateRepoReadmeRequest,
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
-import type { Operation, Operations } from '../../resource/context.ts';
+import type { Operation, Operations, WriteContext } from '../../resource/context.ts';
 import type { Stored } from '../../resource/definition.ts';
 import { applyMask } from '../../resource/mask.ts';
-import { find } from '../../resource/read.ts';
+import { find, findAll } from '../../resource/read.ts';
 import { update } from '../../resource/write.ts';
+import type { Reader } from '../../store/store.ts';
 import { readmeProblem } from './readme-policy.ts';
 import { repos } from './repos.ts';
 
 /** A part of the repo, kept in its state so that lists of repos need not carry it. */
-const readmeOf = ({ uid, created, updated, state }: Stored): RepoReadme =>
+const contentOf = ({ state }: Pick<Stored, 'state'>): string => (typeof state?.readme === 'string' ? state.readme : '');
+
+const readmeOf = (repo: Stored): RepoReadme =>
   create(RepoReadmeSchema, {
-    uid,
-    content: typeof state?.readme === 'string' ? state.readme : '',
-    createTime: timestampFromMs(created),
-    updateTime: timestampFromMs(updated),
+    uid: repo.uid,
+    content: contentOf(repo),
+    createTime: timestampFromMs(repo.created),
+    updateTime: timestampFromMs(repo.updated),
   });
+
+/** The READMEs of repos, by uid. */
+export async function readmesOf(db: Reader, uids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  return new Map((await findAll(db, repos, uids)).map((repo) => [repo.uid, contentOf(repo)]));
+}
+
+/** Rendering is too slow for a transaction, so this comes before it. */
+export function requireReadme(content: string, field = 'content'): void {
+  const problem = readmeProblem(content);
+  if (problem) throw invalid(field, problem);
+}
+
+/** Gives a repo a README that was found to be one. */
+export async function setReadme(ctx: WriteContext, uid: string, readme: string): Promise<void> {
+  const repo = await holdStored(ctx, uid);
+  if (contentOf(repo) !== readme) await put(ctx, repo, readme);
+}
+
+async function holdStored({ db }: WriteContext, uid: string): Promise<Stored> {
+  const repo = await find(db, repos, uid, db.lock.update);
+  if (!repo) throw notFound(repos.kind, uid);
+  return repo;
+}
+
+const put = ({ db, now }: WriteContext, repo: Stored, readme: string): Promise<Stored> =>
+  update(db, repos, repo, { message: repo.message, state: { ...repo.state, readme } }, now);
 
 const get: Operation = {
   mode: 'read',
@@ -45,25 +74,20 @@ function applyTo(target: RepoReadme, request: Message): boolean {
 
 const change: Operation = {
   mode: 'write',
-  /** Rendering is too slow for a transaction. */
   async prepare(_ctx, request) {
     const wanted = create(RepoReadmeSchema);
     applyTo(wanted, request);
-    const problem = readmeProblem(wanted.content);
-    if (problem) throw invalid('content', problem);
+    requireReadme(wanted.content);
   },
   async run(ctx, request) {
-    const { db, now } = ctx;
     const { uid = '' } = (request as UpdateRepoReadmeRequest).repoReadme ?? {};
-    const repo = await find(db, repos, uid, db.lock.update);
-    if (!repo) throw notFound(repos.kind, uid);
+    const repo = await holdStored(ctx, uid);
     const readme = readmeOf(repo);
     if (!applyTo(readme, request)) {
       ctx.unchanged();
       return readme;
     }
-    const { message } = repo;
-    return readmeOf(await update(db, repos, repo, { message, state: { ...repo.state, readme: readme.content } }, now));
+    return readmeOf(await put(ctx, repo, readme.content));
   },
   event(_ctx, _request, response) {
     const { uid } = response as RepoReadme;

@@ -1,10 +1,15 @@
-import { create } from '@bufbuild/protobuf';
-import { type Repo, RepoSchema, ReposService } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
+import {
+  type Repo,
+  type RepoSchema,
+  ReposService,
+} from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { Operations, WriteContext } from '../../resource/context.ts';
 import type { Resource } from '../../resource/definition.ts';
-import { createResource, type Engine, standardOperations } from '../../resource/operations.ts';
+import { type Engine, standardOperations } from '../../resource/operations.ts';
+import { find, findByKey } from '../../resource/read.ts';
 import { readmeOperations } from './readme.ts';
-import { repos } from './repos.ts';
+import { repoKey, repos } from './repos.ts';
 import { presentFollowers, settleSource } from './sync-source.ts';
 
 /** Repos with the rules about the repos that they follow. */
@@ -26,6 +31,11 @@ export const repoOperations = (engine: Engine): Operations => ({
   ...readmeOperations,
 });
 
-/** Creates an empty repo, as a push to one that is not there does. */
-export const createRepo = async (ctx: WriteContext, group: string, name: string): Promise<Repo> =>
-  (await createResource(ctx, governed, create(RepoSchema, { name }), group)) as Repo;
+/** The repo of this name in a group, if there is one that the caller may see. */
+export async function findRepoIn(ctx: WriteContext, group: string, name: string): Promise<Repo | undefined> {
+  const uid = await findByKey(ctx.db, repos, repoKey(group, name));
+  if (uid === undefined || !ctx.caller.can([Capability.CAP_REPO_LIST], uid)) return undefined;
+  const found = (await find(ctx.db, repos, uid))?.message as Repo | undefined;
+  if (found) await presentFollowers(ctx, [found]);
+  return found;
+}

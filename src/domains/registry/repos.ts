@@ -1,9 +1,10 @@
-import type { FieldViolation } from '../../base/errors.ts';
+import { type FieldViolation, notFound } from '../../base/errors.ts';
+import { isUid } from '../../base/uid.ts';
 import { CatalogTier, type Repo, RepoSchema } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { defineResource } from '../../resource/definition.ts';
 import { exists } from '../../resource/read.ts';
 import * as rules from '../../resource/rules.ts';
-import type { Transaction } from '../../store/store.ts';
+import type { Reader, Transaction } from '../../store/store.ts';
 import { RegistryError } from './errors.ts';
 import { bundleProblems, eachOf } from './labels.ts';
 import { isTagName, repoName } from './names.ts';
@@ -23,6 +24,7 @@ export const repos = defineResource({
   rules: { name: repoName, description: rules.description },
   check: problemsOf,
   orders: { name: (repo) => repo.name },
+  references: { source: ({ syncConfig: { source = '' } = {} }) => (isUid(source) ? [source] : []) },
   unique: ({ name }, group) => [{ key: repoKey(group, name), taken: `a repo named ${name} exists in ${group}` }],
 
   async beforeDelete({ db }, { uid }) {
@@ -60,6 +62,10 @@ function problemsOf({ catalogTier, bundles, aliases, activeTags, syncConfig, cus
 }
 
 const isAlias = (alias: string): boolean => alias.length <= 255 && ALIAS.test(alias);
+
+export async function requireRepo(db: Reader, uid: string): Promise<void> {
+  if (!(await exists(db, repos.kind, uid))) throw notFound(repos.kind, uid);
+}
 
 /** Keeps a repo from being deleted until the transaction ends. */
 export async function holdRepo(tx: Transaction, uid: string): Promise<void> {

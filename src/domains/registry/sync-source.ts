@@ -8,7 +8,7 @@ import {
   SyncConfigSchema,
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { ReadContext, WriteContext } from '../../resource/context.ts';
-import { find, findAll } from '../../resource/read.ts';
+import { find, findAll, findReferring } from '../../resource/read.ts';
 import { clearOutputOnly, refuse } from '../../resource/validate.ts';
 import { findRepoNamed } from './repo-names.ts';
 import { repos } from './repos.ts';
@@ -47,6 +47,12 @@ export async function presentFollowers({ db }: Pick<ReadContext, 'db'>, shown: r
     const source = byUid.get(repo.syncConfig?.source ?? '');
     if (source) follow(repo, source);
   }
+}
+
+/** How many repos within the caller's sight follow this one. */
+export async function countFollowers({ db, caller }: ReadContext, uid: string): Promise<number> {
+  const followers = await findReferring(db, repos, 'source', uid);
+  return followers.filter((follower) => caller.can(LIST, follower)).length;
 }
 
 const keysOfFollowed = Object.keys(FOLLOWED) as Followed[];

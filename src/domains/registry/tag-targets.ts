@@ -1,11 +1,11 @@
-import { clone, create } from '@bufbuild/protobuf';
+import { clone, create, equals } from '@bufbuild/protobuf';
 import { newUid } from '../../base/uid.ts';
 import { type Tag, TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import type { Stored } from '../../resource/definition.ts';
 import { find, findReferringBelow } from '../../resource/read.ts';
 import { insert, remove, update } from '../../resource/write.ts';
 import type { Reader, Row, Transaction } from '../../store/store.ts';
-import { tags } from './tags.ts';
+import { deprecation, tags } from './tags.ts';
 
 /** A transaction of the registry: who writes, and when. */
 export interface RegistryWrite {
@@ -65,31 +65,31 @@ export async function pointTag(
   const uid = newUid(repo);
   if (await claimTag(write, repo, { name, digest, uid })) {
     const message = create(TagSchema, { name, digest, deprecated: deprecated ?? false });
-    await insert(write.db, tags, { message, uid, parent: repo }, write.now);
+    const state = deprecation(message, write.now);
+    await insert(write.db, tags, { message, uid, parent: repo, state }, write.now);
     return undefined;
   }
   const before = await findTag(write.db, repo, name, write.db.lock.update);
   // Deleted by somebody else in the meantime, so that the name is free now.
   if (!before) return pointTag(write, repo, name, digest, deprecated);
-  await moveTag(write, before, digest, deprecated);
+  await changeTag(write, before, { digest, ...(deprecated !== undefined && { deprecated }) });
   return (before.message as Tag).digest;
 }
 
-async function moveTag(
+/** Changes a tag that is held; nothing happens when it is so already. */
+export async function changeTag(
   { db, now, actor }: RegistryWrite,
   before: Stored,
-  digest: string,
-  deprecated: boolean | undefined,
-): Promise<void> {
+  change: Partial<Pick<Tag, 'digest' | 'deprecated' | 'bundles'>>,
+): Promise<Stored> {
   const old = before.message as Tag;
-  const message = clone(TagSchema, old);
-  message.digest = digest;
-  message.deprecated = deprecated ?? old.deprecated;
-  if (old.digest === message.digest && old.deprecated === message.deprecated) return;
-  await update(db, tags, before, { message, state: before.state }, now);
-  if (old.digest === digest) return;
-  await db.run(MOVE, before.parent, old.name, digest);
-  await db.run(REMEMBER, before.parent, old.name, digest, now, actor);
+  const message = Object.assign(clone(TagSchema, old), change);
+  if (equals(TagSchema, old, message)) return before;
+  const after = await update(db, tags, before, { message, state: deprecation(message, now, before.state) }, now);
+  if (old.digest === message.digest) return after;
+  await db.run(MOVE, before.parent, old.name, message.digest);
+  await db.run(REMEMBER, before.parent, old.name, message.digest, now, actor);
+  return after;
 }
 
 /** Says whether there was such a tag. */

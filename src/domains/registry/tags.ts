@@ -1,7 +1,7 @@
 import { rootOf } from '../../base/uid.ts';
 import { toDigest } from '../../blobs/digest.ts';
-import { TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { defineResource, type Rule } from '../../resource/definition.ts';
+import { type Tag, TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { defineResource, type Rule, type State } from '../../resource/definition.ts';
 import { bundleProblems } from './labels.ts';
 import { tagName } from './names.ts';
 
@@ -28,6 +28,9 @@ export const tags = defineResource({
   check: ({ bundles }) => bundleProblems(bundles),
   orders: { name: (tag) => tag.name },
   references: { digest: (tag) => [tag.digest] },
+  // Few are, and lists of just those are asked for (v1 ListEolTags).
+  facets: { deprecated: (tag) => (tag.deprecated ? ['true'] : []) },
+  facetOrders: ['uid'],
   hidden: {
     include_referrers: (tag) => REFERRER.test(tag.name),
     include_dates: (tag) => DATE.test(tag.name),
@@ -36,3 +39,11 @@ export const tags = defineResource({
   since: { updated_since: 'update_time' },
   event: (_change, { uid }) => ({ group: rootOf(uid) }),
 });
+
+/** Beside a tag that has reached its end of life: since when. */
+export function deprecation({ deprecated }: Pick<Tag, 'deprecated'>, now: number, before?: State): State | undefined {
+  return deprecated ? { deprecated: deprecatedSince(before) ?? now } : undefined;
+}
+
+export const deprecatedSince = (state: State | undefined): number | undefined =>
+  typeof state?.deprecated === 'number' ? state.deprecated : undefined;

@@ -1,6 +1,6 @@
 import { clone } from '@bufbuild/protobuf';
 import { newUid } from '../../base/uid.ts';
-import { ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
+import { type Report, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import { find, findByKey } from '../../resource/read.ts';
 import { holdParent, insert, update } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
@@ -31,7 +31,8 @@ export async function putReport(
   const known = await findByKey(tx, reports, scanKey(repo, message));
   const before = known === undefined ? undefined : await find(tx, reports, known);
   if (before) {
-    message.uid = before.uid;
+    const { uid, createTime } = before.message as Report;
+    Object.assign(message, { uid, createTime });
     await update(tx, reports, before, { message, state: before.state }, now);
     await tx.run(REPLACE, before.uid, vulnerabilities, findings, raw);
     return 'updated';

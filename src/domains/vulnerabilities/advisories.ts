@@ -1,10 +1,11 @@
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { rootOf } from '../../base/uid.ts';
 import {
   AdvisoriesService,
   AdvisorySchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { defineResource } from '../../resource/definition.ts';
+import { defineResource, timeKey } from '../../resource/definition.ts';
 import { type Engine, standardOperations } from '../../resource/operations.ts';
 import { typeOf } from './event-types.ts';
 import { idAs, idsOf, searched, wordsOf } from './search.ts';
@@ -18,8 +19,13 @@ export const advisories = defineResource({
   unique: ({ advisoryId }, group) => [
     { key: advisoryKey(group, advisoryId), taken: `an advisory ${advisoryId} exists in this organization` },
   ],
-  // No order by advisory id: ids are random, so that each new one would touch a page of its own in every index.
   orders: { artifact_name: (advisory) => advisory.artifactName },
+  // Those of v1; and ids are random, so that each new one would touch a page of its own in every index.
+  rareOrders: {
+    advisory_id: (advisory) => advisory.advisoryId,
+    aliases: ({ aliases }) => aliases[0] ?? '',
+    delete_time: ({ deleteTime }) => (deleteTime ? timeKey(Math.max(0, timestampMs(deleteTime))) : ''),
+  },
   references: { ids: idsOf },
   facets: {
     artifact_names: (advisory) => [advisory.artifactName],

@@ -1,5 +1,8 @@
+import type { FieldViolation } from '../../base/errors.ts';
+import { nameOf } from '../../contract/capabilities.ts';
 import type {
   Advisory,
+  AdvisoryEvent,
   AdvisorySchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import {
@@ -13,6 +16,7 @@ import { advisoryIdFrom } from './advisory-id.ts';
 import { advisoryProblems } from './advisory-rules.ts';
 import { orderedUid } from './ordered-uid.ts';
 import { replaceEvents } from './replace-events.ts';
+import { APPROVE, isReviewed, mayReview } from './reviews.ts';
 
 /** Each makes one advisory of a group what a record says. */
 export const advisoryImporter: Importer<typeof AdvisorySchema> = {
@@ -35,12 +39,22 @@ export const advisoryImporter: Importer<typeof AdvisorySchema> = {
   },
 };
 
+/** The same for somebody who may not say that an event was reviewed. */
+const unreviewedImporter: typeof advisoryImporter = {
+  ...advisoryImporter,
+  problemsOf: (record) => [...advisoryProblems(record), ...record.events.flatMap(claimedReview)],
+};
+
+const claimedReview = (event: AdvisoryEvent, at: number): FieldViolation[] =>
+  isReviewed(event) ? [{ field: `events[${at}].review_state`, description: `needs ${nameOf(APPROVE)}` }] : [];
+
 export const advisoryImportOperations: Operations = {
   [`${AdvisoryImportsService.typeName}/${AdvisoryImportsService.method.importAdvisories.name}`]: {
     mode: 'write',
     run(ctx, request) {
       const { parent, advisories } = request as ImportAdvisoriesRequest;
-      return importRecords(ctx, advisoryImporter, parent, advisories);
+      const importer = mayReview(ctx.caller, parent) ? advisoryImporter : unreviewedImporter;
+      return importRecords(ctx, importer, parent, advisories);
     },
   },
 };

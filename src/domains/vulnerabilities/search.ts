@@ -24,18 +24,18 @@ export const idsOf = (advisory: Advisory): string[] => [
   ...namesOf(advisory).filter(isId).map(idAs('name')),
 ];
 
-/** All other words by which an advisory is found: names, their parts, and ids of other forms. */
+/** All other words by which an advisory is found: the parts of names, and ids of other forms. */
 export function wordsOf(advisory: Advisory): string[] {
-  const { advisoryId, legacyAdvisoryId = '', aliases } = advisory;
-  const names = namesOf(advisory);
-  const parts = names.flatMap(partsOf);
-  return [advisoryId, legacyAdvisoryId, ...aliases, ...names, ...parts].flatMap(wordsIn).filter((word) => !isId(word));
+  const ids = [advisory.legacyAdvisoryId ?? '', ...advisory.aliases].flatMap(wordsIn).filter((id) => !isId(id));
+  return [...ids, ...namesOf(advisory)].flatMap(partsOf);
 }
 
 /** What a search asks for, word by word. `django` finds `py3-django`, and `cve-2024-1234` a name as well as an alias. */
 export const searched = (query: string): { field: string; values: string[] }[] =>
-  wordsIn(query).map((word) =>
-    isId(word) ? { field: 'ids', values: ROLES.map((role) => idAs(role)(word)) } : { field: 'words', values: [word] },
+  wordsIn(query).flatMap((word) =>
+    isId(word)
+      ? [{ field: 'ids', values: ROLES.map((role) => idAs(role)(word)) }]
+      : partsOf(word).map((part) => ({ field: 'words', values: [part] })),
   );
 
 const isId = (word: string): boolean => ID.test(word);

@@ -1,6 +1,6 @@
-import { parse } from 'yaml';
 import type { AdvisoryJson } from '../advisory.ts';
 import { attempt, type Decoded, damaged, fieldsOf, givenText, listOf, nameIn, refusal, textOf } from '../reading.ts';
+import { parseYaml } from './parse-yaml.ts';
 import { readAdvisory } from './read-advisory.ts';
 
 /** Reads a file of schema version 2: the advisories of one package. One that is damaged keeps no other out. */
@@ -14,17 +14,6 @@ export function decodeAdvisoryYaml(text: string): Decoded<AdvisoryJson>[] {
     );
   } catch (error) {
     return [refusal('', error)];
-  }
-}
-
-function parseYaml(text: string): unknown {
-  try {
-    // Every scalar is a text here: `1.10` is a version and no number. Aliases are counted, so that few lines stay few.
-    return parse(text, { schema: 'failsafe', logLevel: 'silent' });
-  } catch (error) {
-    // A file that nests without end overflows the stack of the parser.
-    const [line = ''] = error instanceof RangeError ? ['nested too deeply'] : (error as Error).message.split('\n', 1);
-    throw damaged('', `is not YAML: ${line.replace(/:$/, '')}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { takeCensus } from './census.ts';
 import type { Collection } from './extent.ts';
 import { findLists } from './lists.ts';
 import type { Order } from './order.ts';
+import type { Cursor } from './page-token.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
 import { facetsOf, readingOf } from './reading.ts';
 import type { Source } from './source.ts';
@@ -48,14 +49,15 @@ export async function indexedPlan(
     const isSparse = (rows: number): boolean => rows * matching < members * wanted;
     if (key) return { by: 'whole', sort: key.field };
     if (reference) return { by: 'reference', filter: reference };
+    const isKept = sort === 'uid' || resource.listOrders.whole.includes(sort);
     if (narrowest) {
       const { filter, rows } = narrowest;
       if (resource.listOrders.facet.includes(sort)) return { by: 'facet', sort, filter };
-      if (isSparse(rows)) return { by: 'facet', sort: probing, filter };
+      if (isSparse(rows) || !isKept) return { by: 'facet', sort: probing, filter };
     } else if (since && isSparse(matching)) {
       return { by: 'whole', sort: since.field };
     }
-    return sort === 'uid' ? inUidOrder : { by: 'whole', sort };
+    return sort === 'uid' || !isKept ? inUidOrder : { by: 'whole', sort };
   }
 
   function shapesOf(way: Way, by: Order, afterCursor: boolean): Shape[] {
@@ -84,35 +86,56 @@ export async function indexedPlan(
     return counting;
   };
 
-  const compare = comparePageRows(
-    order.terms.map((term) => term.descending),
-    order.uidDescending,
-  );
-
   return {
     total,
 
     async page({ cursor, limit, skip }) {
       const matching = await total();
       if (matching === 0) return [];
-      const shapes = shapesOf(wayToPage(matching, limit + skip), order, cursor !== undefined);
-
-      // Rounds are merged afterwards, so each must bring what the merge may skip.
-      const alone = shapes.length <= 1;
-      const window = alone
-        ? { limit, skip, inner: limit + skip }
-        : { limit: limit + skip, skip: 0, inner: limit + skip };
-      const at = cursor && Object.fromEntries(cursor.keys.map((key, i) => [`cursor${i}`, key]));
-      const found: PageRow[] = [];
-      for (const shape of shapes) {
-        const { text, bind } = pageStatement(shape);
-        const values = { kind: resource.kind, ...window, ...at, cursor_uid: cursor?.uid ?? null };
-        found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
+      // Rows are skipped one by one, so a far page is read from the end, backwards.
+      const behind = matching - skip;
+      if (cursor === undefined && behind < skip) {
+        const wanted = Math.min(limit, behind);
+        if (wanted <= 0) return [];
+        return (await read(reversed(order), undefined, wanted, behind - wanted, matching)).reverse();
       }
-      return alone ? found : found.sort(compare).slice(skip, skip + limit);
+      return read(order, cursor, limit, skip, matching);
     },
   };
+
+  async function read(
+    by: Order,
+    cursor: Cursor | undefined,
+    limit: number,
+    skip: number,
+    matching: number,
+  ): Promise<PageRow[]> {
+    const shapes = shapesOf(wayToPage(matching, limit + skip), by, cursor !== undefined);
+
+    // Rounds are merged afterwards, so each must bring what the merge may skip.
+    const alone = shapes.length <= 1;
+    const window = alone ? { limit, skip, inner: limit + skip } : { limit: limit + skip, skip: 0, inner: limit + skip };
+    const at = cursor && Object.fromEntries(cursor.keys.map((key, i) => [`cursor${i}`, key]));
+    const found: PageRow[] = [];
+    for (const shape of shapes) {
+      const { text, bind } = pageStatement(shape);
+      const values = { kind: resource.kind, ...window, ...at, cursor_uid: cursor?.uid ?? null };
+      found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
+    }
+    return alone ? found : found.sort(comparing(by)).slice(skip, skip + limit);
+  }
 }
+
+const comparing = ({ terms, uidDescending }: Order) =>
+  comparePageRows(
+    terms.map((term) => term.descending),
+    uidDescending,
+  );
+
+const reversed = ({ terms, uidDescending }: Order): Order => ({
+  terms: terms.map(({ field, descending }) => ({ field, descending: !descending })),
+  uidDescending: !uidDescending,
+});
 
 /** What is read for one collection stays together, because only there a row may stand in several sources. */
 function inRounds(groups: readonly (readonly Source[])[]): Source[][] {

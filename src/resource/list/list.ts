@@ -10,7 +10,7 @@ import { finitePlan } from './finite.ts';
 import { indexedPlan } from './indexed.ts';
 import { parseOrder } from './order.ts';
 import type { PageTokens } from './page-token.ts';
-import type { PageRow } from './plan.ts';
+import type { Filter, PageRow } from './plan.ts';
 import { createSelector } from './select.ts';
 
 /** What every List request has. */
@@ -37,8 +37,16 @@ const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
 const STANDARD = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']);
 
-/** Reads pages of `resource` for requests of type `input`; an undeclared filter stops the server from starting. */
-export function createLister(resource: Resource, input: DescMessage, tokens: PageTokens): Lister {
+/**
+ * Reads pages of `resource` for requests of type `input`; an undeclared filter stops the server from starting. What
+ * `always` asks for holds for every request.
+ */
+export function createLister(
+  resource: Resource,
+  input: DescMessage,
+  tokens: PageTokens,
+  always: readonly Filter[] = [],
+): Lister {
   const { listedUnder, named } = resource;
   const naming = input.fields.filter(({ name }) => named?.fields.includes(name));
   const own = input.fields.filter((field) => {
@@ -51,7 +59,8 @@ export function createLister(resource: Resource, input: DescMessage, tokens: Pag
     const limit = pageSize(request.pageSize);
     if (request.skip < 0) throw invalid('skip', 'must not be negative');
     const order = parseOrder(resource, request.orderBy);
-    const selection = select(request);
+    const asked = select(request);
+    const selection = { ...asked, filters: [...always, ...asked.filters] };
     const place = parent ? create(UIDPFilterSchema, { childrenOf: request[parent] as string }) : request.uidp;
     // The caller is part of it by identity, not by scope: a grant made while somebody pages must not break their token.
     const names = naming.map(({ localName }) => request[localName]);

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto';
 import { invalid } from '../../base/errors.ts';
 
 /** The last row of a page: its sort keys, then its uid. */
@@ -22,8 +22,10 @@ const MAX_LENGTH = 8192;
  * change of: filters, order and caller. `key` is shared by all servers of a database.
  */
 export function pageTokens(key: Uint8Array): PageTokens {
-  const macOf = (payload: Uint8Array) => createHmac('sha256', key).update(payload).digest().subarray(0, MAC_BYTES);
-  const fingerprint = (query: string) => createHash('sha256').update(query).digest('base64url').slice(0, 22);
+  // Made once: from bytes, each token would make a key of its own first, which takes longer than the rest.
+  const secret = createSecretKey(key);
+  const macOf = (payload: Uint8Array) => createHmac('sha256', secret).update(payload).digest().subarray(0, MAC_BYTES);
+  const fingerprint = (query: string) => hash('sha256', query, 'base64url').slice(0, 22);
 
   return {
     issue({ keys, uid }, query, now) {

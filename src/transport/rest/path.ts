@@ -22,8 +22,12 @@ export interface SplitPath {
 const CONTROL = /\p{Cc}/u;
 const DOTS = /(?:^|\/)\.\.?(?:\/|$)/;
 
+const SUSPICIOUS = /[%.\p{Cc}]/u;
+const NO_PROBLEMS: ReadonlyMap<number, string> = new Map();
+
 /** Splits first and decodes then, so that `%2F` stays inside its segment (RFC 3986 section 2.2). */
 export function splitPath(path: string): SplitPath {
+  if (!SUSPICIOUS.test(path)) return { segments: path.slice(1).split('/'), problems: NO_PROBLEMS };
   const problems = new Map<number, string>();
   const segments = path
     .slice(1)

@@ -80,14 +80,14 @@ function nodeFor(root: Node, template: Template): Node {
 function find(root: Node, path: SplitPath, customVerb: string | undefined, verb: string): Match {
   const trail = [root];
   for (const segment of path.segments) {
-    const child = trail[0]?.children.get(segment);
+    const child = trail.at(-1)?.children.get(segment);
     if (child === undefined) break;
-    trail.unshift(child);
+    trail.push(child);
   }
   const allow = new Set<Verb>();
   // More leading literals are narrower than anything else.
-  for (const { entries } of trail) {
-    for (const entry of entries) {
+  for (let at = trail.length - 1; at >= 0; at--) {
+    for (const entry of (trail[at] as Node).entries) {
       if (entry.template.customVerb !== customVerb || !matchesTemplate(entry.template, path.segments)) continue;
       if (entry.route.verb === verb) return found(entry, path);
       allow.add(entry.route.verb);

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { zipOf } from '../../../test/support/archives.ts';
+import { scratch } from '../testing.ts';
+import { openSource } from './source.ts';
+
+/** What a source gives, each as `file:line: text` or `file:line! reason`, with paths below the scratch directory. */
+async function read(directory: string, names: readonly string[] = [''], limit?: number): Promise<string[]> {
+  const source = await openSource(
+    names.map((name) => join(directory, name)),
+    limit,
+  );
+  const found: string[] = [];
+  for await (const item of source.items((text) => [{ id: '', record: text }])) {
+    const { file, line } = item.origin;
+    const place = `${file.replace(`${directory}/`, '')}${line === undefined ? '' : `:${line}`}`;
+    found.push('record' in item ? `${place}: ${item.record.trim()}` : `${place}! ${item.reason}`);
+  }
+  return found;
+}
+
+function files(t: TestContext, content: Readonly<Record<string, string | Buffer>>): string {
+  const directory = scratch(t);
+  for (const [name, bytes] of Object.entries(content)) {
+    mkdirSync(join(directory, name, '..'), { recursive: true });
+    writeFileSync(join(directory, name), bytes);
+  }
+  return directory;
+}
+
+const LINES = '{"id":1}\n\n{"id":2}\n';
+
+test('a directory is read in the order of names, without what is hidden or something else', async (t) => {
+  const directory = files(t, {
+    'b.yaml': 'b: 1',
+    'a/z.json': '{\n"z": 1}',
+    'a/y.yml': 'y: 1',
+    'README.md': '# no',
+    '.git/x.yaml': 'x: 1',
+  });
+  assert.deepEqual(await read(directory), ['a/y.yml: y: 1', 'a/z.json: {\n"z": 1}', 'b.yaml: b: 1']);
+});
+
+test('what is inside decides how it is read, and not the name', async (t) => {
+  const directory = files(t, {
+    'lines.json': LINES,
+    'packed.yaml': gzipSync(LINES),
+    'twice.gz': gzipSync(gzipSync('a: 1')),
+    'pretty.jsonl': '{\n  "id": 1\n}\n',
+    'archive.json': zipOf([
+      { name: 'd/', content: '' },
+      { name: 'd/one.json', content: '{"one":1}' },
+      { name: 'many', content: LINES },
+      { name: 'packed', content: gzipSync('{"packed":1}') },
+    ]),
+    'bom.json': '\ufeff{"id":1}',
+    'spaced.json': '\n\n  {"id":1}\n{"id":2}',
+  });
+  assert.deepEqual(await read(directory), [
+    'archive.json!d/one.json:1: {"one":1}',
+    'archive.json!many:1: {"id":1}',
+    'archive.json!many:3: {"id":2}',
+    'archive.json!packed:1: {"packed":1}',
+    'bom.json: {"id":1}',
+    'lines.json:1: {"id":1}',
+    'lines.json:3: {"id":2}',
+    'packed.yaml:1: {"id":1}',
+    'packed.yaml:3: {"id":2}',
+    'pretty.jsonl: {\n  "id": 1\n}',
+    'spaced.json:3: {"id":1}',
+    'spaced.json:4: {"id":2}',
+    'twice.gz: a: 1',
+  ]);
+});
+
+test('what cannot be read is named and keeps no other out', async (t) => {
+  const packed = gzipSync(LINES.repeat(2000));
+  const zip = zipOf([
+    { name: 'one', content: '{"id":1}' },
+    { name: 'two', content: '{"id":2}' },
+  ]);
+  const directory = files(t, {
+    'cut.gz': packed.subarray(0, packed.length - 20),
+    'cut.zip': zip.subarray(0, zip.length - 30),
+    'empty.json': '',
+    'latin.yaml': Buffer.from('note: caf\xe9', 'latin1'),
+    'whole.json': '{"id":3}',
+  });
+  symlinkSync('/etc/hostname', join(directory, 'link.yaml'));
+  symlinkSync(directory, join(directory, 'loop'));
+  const found = await read(directory);
+  assert.equal(found[0], 'link.yaml! is not a regular file, and is not followed');
+  assert.deepEqual(found.filter((line) => line.includes('! ')).slice(1), [
+    'cut.gz! is damaged: it cannot be unpacked to its end',
+    'cut.zip! is a damaged zip archive: End of central directory record signature not found. Either not a zip file, or file is truncated.',
+    'empty.json! is empty',
+    'latin.yaml! is not UTF-8 text',
+  ]);
+  assert.equal(found.at(-1), 'whole.json:1: {"id":3}');
+});
+
+test('nothing is held that is larger than a record can be, however small it was packed', async (t) => {
+  const long = `{"id":"${'x'.repeat(100_000)}"}`;
+  const directory = files(t, {
+    'line.jsonl': `{"id":1}\n${long}\n{"id":2}\n${long}`,
+    'bomb.gz': gzipSync(Buffer.alloc(50_000_000)),
+    'bomb.zip': zipOf([{ name: 'a.yaml', content: Buffer.alloc(5_000_000, 'a') }]),
+    'large.json': `{\n${' '.repeat(100_000)}}`,
+  });
+  const reason = 'is larger than 50000 bytes, more than a record can have';
+  assert.deepEqual(await read(directory, [''], 50_000), [
+    `bomb.gz! ${reason}`,
+    `bomb.zip!a.yaml! ${reason}`,
+    `large.json! ${reason}`,
+    'line.jsonl:1: {"id":1}',
+    `line.jsonl:2! ${reason}`,
+    'line.jsonl:3: {"id":2}',
+    `line.jsonl:4! ${reason}`,
+  ]);
+});
+
+test('several paths, a link that was meant, a pipe', async (t) => {
+  const directory = files(t, { 'a.yaml': 'a: 1', 'other.txt': 'b: 1' });
+  symlinkSync(join(directory, 'a.yaml'), join(directory, 'link'));
+  assert.deepEqual(await read(directory, ['other.txt', 'link']), ['other.txt: b: 1', 'link: a: 1']);
+  await assert.rejects(read(directory, ['missing']), /cannot read .*missing: ENOENT/);
+  execFileSync('mkfifo', [join(directory, 'pipe')]);
+  spawn('sh', ['-c', 'printf \'{"id":1}\' > pipe'], { cwd: directory });
+  assert.deepEqual(await read(directory, ['pipe']), ['pipe:1: {"id":1}']);
+});
+
+test('how far the reading is', async (t) => {
+  const directory = files(t, { 'a.yaml': 'a: 1', 'b.json': LINES });
+  const source = await openSource([directory]);
+  assert.deepEqual({ ...source.reading }, { read: 0, total: 23 });
+  for await (const _ of source.items((text) => [{ id: '', record: text }]));
+  assert.equal(source.reading.read, 23);
+});

@@ -1,0 +1,25 @@
+import type { ReadContent } from '../../domains/registry/blob-content.ts';
+import type { Operations } from '../../resource/context.ts';
+import type { PageTokens } from '../../resource/list/page-token.ts';
+import { deploymentOperations } from './deployments.ts';
+import { elsewhereOperations } from './elsewhere.ts';
+import { imageOperations } from './images.ts';
+import { repoOperations } from './repos.ts';
+import { sbomOperations } from './sboms.ts';
+import { tagOperations } from './tags.ts';
+
+export interface RegistryOptions {
+  readonly tokens: PageTokens;
+  /** v1 shows what is in images, and not only what is known of them. */
+  readonly readContent: ReadContent;
+}
+
+/** v1 has all of the registry in one service. */
+export const registryOperations = (operations: Operations, { tokens, readContent }: RegistryOptions): Operations => ({
+  ...repoOperations(operations),
+  ...tagOperations(operations, tokens),
+  ...imageOperations(operations, readContent),
+  ...sbomOperations(readContent),
+  ...deploymentOperations,
+  ...elsewhereOperations,
+});

@@ -1,0 +1,108 @@
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { ApiError, Code, invalid } from '../../base/errors.ts';
+import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
+import {
+  ComponentGraph_Edge_Type,
+  type ComponentGraphSchema,
+  Sbom2_Source,
+  Sbom2Schema,
+} from '../../contract/gen/platform/tenant/v1/sbom.platform_pb.js';
+import type { ReadContent } from '../../domains/registry/blob-content.ts';
+import { type AttachedSbom, findSbom, requireSbom } from '../../domains/registry/sboms.ts';
+import type { Sbom, SbomRelation } from '../../formats/sbom/sbom.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
+import { idOf } from '../adapt.ts';
+
+const { method } = v1.Registry;
+
+const edges: Readonly<Record<SbomRelation['type'], ComponentGraph_Edge_Type>> = {
+  describes: ComponentGraph_Edge_Type.DESCRIBES,
+  contains: ComponentGraph_Edge_Type.CONTAINS,
+  'depends on': ComponentGraph_Edge_Type.DEPENDS_ON,
+  'generated from': ComponentGraph_Edge_Type.GENERATED_FROM,
+};
+
+const graphOf = ({ packages, files, relations }: Sbom): MessageInitShape<typeof ComponentGraphSchema> => ({
+  nodes: [
+    ...packages.map((value) => ({ typedNode: { case: 'package' as const, value: { ...value } } })),
+    ...files.map(({ id, name, types }) => ({
+      typedNode: { case: 'file' as const, value: { id, name, types: [...types] } },
+    })),
+  ],
+  edges: relations.map(({ from, type, to }) => ({ subjectId: from, type: edges[type], predicateId: to })),
+});
+
+const sbomOf = ({ digest, subject, bytes, content }: AttachedSbom) =>
+  create(Sbom2Schema, {
+    id: digest,
+    rawSbom: bytes,
+    source: Sbom2_Source.INGESTED,
+    digest: subject,
+    ...(content && {
+      graph: graphOf(content),
+      format: content.format,
+      name: content.name,
+      tool: content.tools.join(', '),
+      authors: content.authors.join(', '),
+      ...(content.created !== undefined && { generatedAt: timestampFromMs(content.created) }),
+    }),
+  });
+
+const getSbom = (read: ReadContent): Operation => ({
+  mode: 'read',
+  async run({ db }, request) {
+    const { repoId, digest, arch } = request as v1.SbomRequest;
+    return sbomOf(await requireSbom({ db, read }, repoId, digest, arch));
+  },
+});
+
+const getRawSbom = (read: ReadContent): Operation => ({
+  mode: 'read',
+  async run({ db }, request) {
+    const { repoId, digest, arch } = request as v1.RawSbomRequest;
+    const { bytes } = await requireSbom({ db, read }, repoId, digest, arch);
+    return create(v1.RawSbomSchema, { rawSbom: bytes.toString('utf8') });
+  },
+});
+
+/** Each is a file to read. */
+const MAX_IMAGES = 50;
+
+/** The packages of images, as their bills of materials have them. An image that is not there is left out. */
+const listManifestMetadata = (read: ReadContent): Operation => ({
+  mode: 'read',
+  async run(ctx, request) {
+    const { repoId, items } = request as v1.ManifestMetadataFilter;
+    if (items.length > MAX_IMAGES) throw invalid('items', `must have at most ${MAX_IMAGES} items`);
+    const found = [];
+    for (const { filter } of items) {
+      const asked = filter.case === 'indexFilter' ? filter.value : { digest: filter.value ?? '', arch: '' };
+      const metadata = await metadataOf(ctx, read, repoId, asked);
+      if (metadata) found.push(metadata);
+    }
+    return create(v1.ManifestMetadataListSchema, { items: found });
+  },
+});
+
+async function metadataOf(
+  { db }: ReadContext,
+  read: ReadContent,
+  repo: string,
+  { digest, arch }: { readonly digest: string; readonly arch: string },
+) {
+  try {
+    const sbom = await findSbom({ db, read }, repo, digest, arch);
+    const packages = sbom?.content?.packages.filter(({ purl }) => purl !== '') ?? [];
+    return { digest, pkgMetadata: packages.map(({ purl, license }) => ({ purl, license })) };
+  } catch (error) {
+    if (error instanceof ApiError && error.code === Code.NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+export const sbomOperations = (read: ReadContent): Operations => ({
+  [idOf(method.getSbom)]: getSbom(read),
+  [idOf(method.getRawSbom)]: getRawSbom(read),
+  [idOf(method.listManifestMetadata)]: listManifestMetadata(read),
+});

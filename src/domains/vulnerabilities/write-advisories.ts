@@ -1,0 +1,126 @@
+import { equals } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { invalid, notFound } from '../../base/errors.ts';
+import { newUid, parentOf } from '../../base/uid.ts';
+import {
+  type Advisory,
+  type AdvisoryEvent,
+  AdvisoryEventSchema,
+  AdvisorySchema,
+  ReviewState,
+} from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import type { WriteContext } from '../../resource/context.ts';
+import type { Stored } from '../../resource/definition.ts';
+import { find } from '../../resource/read.ts';
+import { refuse } from '../../resource/validate.ts';
+import { holdParent, insert, remove, update } from '../../resource/write.ts';
+import { advisories } from './advisories.ts';
+import { newAdvisoryId } from './advisory-id.ts';
+import { advisoryProblems, eventProblems } from './advisory-rules.ts';
+import { orderedUid } from './ordered-uid.ts';
+import { isReviewed, requireReview } from './reviews.ts';
+
+/** Advisories one at a time, with every event by itself. The contract checked what the caller may; reviews are checked here. */
+
+export async function createAdvisory(ctx: WriteContext, group: string, given: Advisory): Promise<Advisory> {
+  const { db, caller, now } = ctx;
+  refuse(advisoryProblems(given));
+  if (given.events.some(isReviewed)) requireReview(caller, group);
+  await holdParent(db, advisories, group);
+  const uid = orderedUid(group, now);
+  const message: Advisory = {
+    ...given,
+    advisoryId: given.advisoryId || newAdvisoryId(),
+    author: given.author || caller.uid,
+    events: oldestFirst(given.events.map((event) => begun(ctx, uid, event))),
+  };
+  return (await insert(db, advisories, { message, uid, parent: group }, now)).message as Advisory;
+}
+
+/** Replaces all but the events, which have methods of their own: whoever leaves them out does not mean to delete them. */
+export async function updateAdvisory(ctx: WriteContext, given: Advisory): Promise<Advisory> {
+  const before = await held(ctx, given.uid);
+  const { uid, advisoryId, createTime, updateTime, severities, events } = messageOf(before);
+  if (given.advisoryId !== '' && given.advisoryId !== advisoryId) {
+    throw invalid('advisory_id', 'cannot be changed after creation');
+  }
+  const author = given.author || messageOf(before).author;
+  const after = { ...given, uid, advisoryId, author, createTime, updateTime, severities, events } as Advisory;
+  refuse(advisoryProblems(after));
+  return store(ctx, before, after);
+}
+
+export async function deleteAdvisory(ctx: WriteContext, uid: string): Promise<void> {
+  await remove(ctx.db, advisories, await held(ctx, uid));
+}
+
+export async function createEvent(ctx: WriteContext, advisory: string, given: AdvisoryEvent): Promise<AdvisoryEvent> {
+  refuse(eventProblems(given, 'advisory_event'));
+  if (isReviewed(given)) requireReview(ctx.caller, advisory);
+  const before = await held(ctx, advisory);
+  const event = begun(ctx, advisory, given);
+  await putEvents(ctx, before, [...messageOf(before).events, event]);
+  return event;
+}
+
+/** Replaces an event. One that is changed must be reviewed again; who says it was, must be one who may. */
+export async function updateEvent(ctx: WriteContext, given: AdvisoryEvent): Promise<AdvisoryEvent> {
+  refuse(eventProblems(given, 'advisory_event'));
+  const { uid } = given;
+  const before = await held(ctx, parentOf(uid));
+  const { events } = messageOf(before);
+  const known = events.find((event) => event.uid === uid);
+  if (!known) throw notFound('advisory event', uid);
+  const { createTime = timestampFromMs(ctx.now), updateTime } = known;
+  const event = { ...signed(ctx, given), uid, updateTime, createTime: given.createTime ?? createTime } as AdvisoryEvent;
+  if (equals(AdvisoryEventSchema, event, known)) return known;
+  if (isReviewed(event)) requireReview(ctx.caller, uid);
+  const changed = { ...event, updateTime: timestampFromMs(ctx.now) };
+  await putEvents(
+    ctx,
+    before,
+    events.map((one) => (one === known ? changed : one)),
+  );
+  return changed;
+}
+
+const messageOf = ({ message }: Stored): Advisory => message as Advisory;
+
+/** The advisory, kept from changing until the transaction ends. */
+async function held({ db }: WriteContext, uid: string): Promise<Stored> {
+  const stored = await find(db, advisories, uid, db.lock.update);
+  if (!stored) throw notFound(advisories.kind, uid);
+  return stored;
+}
+
+async function putEvents(ctx: WriteContext, before: Stored, events: readonly AdvisoryEvent[]): Promise<void> {
+  const after = { ...messageOf(before), events: oldestFirst(events) };
+  refuse(advisoryProblems(after));
+  await store(ctx, before, after);
+}
+
+async function store({ db, now, unchanged }: WriteContext, before: Stored, message: Advisory): Promise<Advisory> {
+  if (!equals(AdvisorySchema, message, messageOf(before))) {
+    return (await update(db, advisories, before, { message, state: before.state }, now)).message as Advisory;
+  }
+  unchanged();
+  return messageOf(before);
+}
+
+function begun(ctx: WriteContext, advisory: string, given: AdvisoryEvent): AdvisoryEvent {
+  const time = timestampFromMs(ctx.now);
+  const createTime = given.createTime ? timestampFromMs(timestampMs(given.createTime)) : time;
+  return { ...signed(ctx, given), uid: newUid(advisory), createTime, updateTime: time };
+}
+
+/** With the names of those who wrote and reviewed it: the caller, unless another is said. */
+function signed({ caller }: WriteContext, given: AdvisoryEvent): AdvisoryEvent {
+  const reviewState = given.reviewState || ReviewState.PENDING;
+  const reviewer = given.reviewer || (isReviewed(given) ? caller.uid : '');
+  return { ...given, author: given.author || caller.uid, reviewer, reviewState };
+}
+
+const oldestFirst = (events: readonly AdvisoryEvent[]): AdvisoryEvent[] =>
+  events.toSorted((a, b) => timeOf(a) - timeOf(b));
+
+const timeOf = ({ createTime }: AdvisoryEvent): number => (createTime ? timestampMs(createTime) : 0);

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import fc from 'fast-check';
+import { advisoryYaml, openVex, pypiOsv, withdrawnOsv } from '../../test/support/advisory-samples.ts';
+import { openVexSchema, osvSchema } from '../../test/support/advisory-schemas.ts';
+import { decodeAdvisories, decodeVulnerabilities } from './advisories.ts';
+import type { AdvisoryJson, EventJson } from './advisory.ts';
+import { advisoryIdFrom } from './advisory-id.ts';
+import { arbitraryAdvisory } from './arbitrary-advisory.ts';
+import { encodeOpenVex } from './openvex/encode.ts';
+import { encodeOsv } from './osv/encode.ts';
+
+const ajv = new Ajv2020({ allErrors: true });
+formats.default(ajv);
+const isOsv = ajv.compile(osvSchema);
+const isOpenVex = ajv.compile(openVexSchema);
+
+/** All of them, none refused. */
+function taken(text: string): AdvisoryJson[] {
+  return decodeAdvisories(text).map((decoded) => ('record' in decoded ? decoded.record : assert.fail(decoded.reason)));
+}
+
+const refusalOf = (text: string): string[] =>
+  decodeAdvisories(text).map((decoded) => ('record' in decoded ? 'taken' : `${decoded.field}: ${decoded.reason}`));
+
+const approved = { reviewState: 'REVIEW_STATE_APPROVED' };
+const kinds = ({ events = [] }: AdvisoryJson): string[] =>
+  events.flatMap((event) =>
+    Object.keys(event).filter((key) => !['createTime', 'reviewState', 'findings'].includes(key)),
+  );
+
+describe('advisory YAML', () => {
+  const [curl, other, third] = taken(advisoryYaml);
+
+  test('an advisory says what the file says, and what its scan tells of the component', () => {
+    assert.deepEqual(curl, {
+      advisoryId: 'CGA-2222-3333-4444',
+      artifactName: 'curl',
+      artifactType: 'apk',
+      componentName: 'golang.org/x/net',
+      componentType: 'go-module',
+      componentLocation: '/usr/bin/curl',
+      aliases: ['CVE-2024-0001', 'GHSA-2222-3333-4444'],
+      events: [
+        {
+          createTime: '2024-05-07T19:43:55.000Z',
+          ...approved,
+          detection: {
+            scanv1: {
+              scanner: 'grype',
+              subpackage: 'libcurl',
+              componentId: '0123456789abcdef',
+              component: 'golang.org/x/net',
+              componentVersion: 'v0.17.0',
+              componentType: 'go-module',
+              componentLocation: '/usr/bin/curl',
+            },
+          },
+        },
+        // A version is a text, and a time is the same in every zone.
+        { createTime: '2024-05-08T05:00:00.000Z', ...approved, fixed: { fixedVersion: '1.10' } },
+      ],
+    });
+    assert.deepEqual(other?.events?.[1]?.falsePositiveDetermination, {
+      type: 'TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE',
+      note: 'Only the tests have it.',
+    });
+    const note = 'The fix needs a newer library,\nwhich upstream has not taken in: see #42.\n';
+    assert.deepEqual(third?.events?.[1]?.pendingUpstreamFix, { note });
+  });
+
+  test('all versions of the schema are read, however they are written', () => {
+    for (const version of ['2', '"2"', "'2'", '2.0.1', '"2.0.2"']) {
+      assert.equal(taken(advisoryYaml.replace('2.0.2', version)).length, 3, version);
+    }
+    for (const version of ['1', '3.0.0', 'two', '{}']) {
+      assert.match(refusalOf(advisoryYaml.replace('2.0.2', version))[0] ?? '', /^schema-version: /, version);
+    }
+  });
+
+  test('an advisory that goes by its vulnerability gets an id of its own', () => {
+    const [first] = taken(advisoryYaml.replace('CGA-2222-3333-4444', 'CVE-2024-9999'));
+    assert.equal(first?.advisoryId, advisoryIdFrom('CVE-2024-9999', 'apk', 'curl'));
+    assert.deepEqual(first?.aliases, ['CVE-2024-9999', 'CVE-2024-0001', 'GHSA-2222-3333-4444']);
+  });
+
+  test('what is damaged is named, and keeps no other out', () => {
+    const damage = (from: string, to: string) => refusalOf(advisoryYaml.replace(from, to))[0];
+    const cases: readonly [from: string, to: string, refusal: string | RegExp][] = [
+      ['id: CGA-2222-3333-4444', 'name: x', 'advisories[0].id: is missing'],
+      ['fixed-version: 1.10', 'version: 1.10', 'advisories[0].events[1].data.fixed-version: is missing'],
+      ['type: fixed', 'type: solved', 'advisories[0].events[1].type: is not a type of event: "solved"'],
+      ['type: scan/v1', 'type: scan/v9', 'advisories[0].events[0].data.type: must be scan/v1, nvdapi or manual'],
+      ['2024-05-07T19:43:55Z', 'yesterday', /^advisories\[0\]\.events\[0\]\.timestamp: must be a time/],
+      ['2024-05-07T19:43:55Z', '2024-13-07T19:43:55Z', /^advisories\[0\]\.events\[0\]\.timestamp: must be a time/],
+      ['- CVE-2024-0001', '- [CVE-2024-0001]', 'advisories[0].aliases[0]: must be a text'],
+      ['name: curl', 'title: curl', 'package.name: is missing'],
+      ['advisories:', 'advisories: none\nrest:', 'advisories: must be a list'],
+      ['name: curl', 'name: "curl', ': is not YAML: Missing closing "quote at line 58'],
+      ['name: curl', 'name: curl\n  name: git', ': is not YAML: a key is there twice in what begins at line 4'],
+    ];
+    for (const [from, to, refusal] of cases) {
+      const found = damage(from, to) ?? '';
+      if (typeof refusal === 'string') assert.equal(found, refusal);
+      else assert.match(found, refusal);
+    }
+    assert.deepEqual(refusalOf(advisoryYaml.replace('type: fixed', 'type: solved')).slice(1), ['taken', 'taken']);
+  });
+
+  test('aliases that multiply and lists that never end are refused', () => {
+    const bomb = `a: &a [x, x, x, x, x, x, x, x, x]\n${'bcdefghij'
+      .split('')
+      .map((name, at) => `${name}: &${name} [${Array(9).fill(`*${'abcdefghij'[at]}`).join(', ')}]`)
+      .join('\n')}\n`;
+    assert.match(refusalOf(bomb)[0] ?? '', /is not YAML: Excessive alias count/);
+    assert.match(refusalOf(`a: ${'['.repeat(20_000)}`)[0] ?? '', /is not YAML/);
+    assert.match(
+      decodeAdvisories('['.repeat(20_000)).map((one) => ('reason' in one ? one.reason : ''))[0] ?? '',
+      /is not JSON/,
+    );
+  });
+});
+
+describe('OSV', () => {
+  test('the samples follow the schema', () => {
+    for (const sample of [pypiOsv, withdrawnOsv]) assert.ok(isOsv(sample), ajv.errorsText(isOsv.errors));
+    assert.ok(!isOsv({ ...withdrawnOsv, withdrawn: 'yes' }), 'the schema can tell');
+  });
+
+  test('a record is an advisory for each package', () => {
+    const [python, debian, ...none] = taken(JSON.stringify(pypiOsv));
+    assert.equal(none.length, 0);
+    const { events, ...rest } = python ?? assert.fail();
+    assert.deepEqual(rest, {
+      advisoryId: advisoryIdFrom('PYSEC-2024-1', 'PyPI', 'example'),
+      artifactName: 'example',
+      artifactType: 'pypi',
+      componentName: 'example',
+      componentType: 'PyPI',
+      aliases: ['PYSEC-2024-1', 'CVE-2024-1111', 'GHSA-aaaa-bbbb-cccc'],
+      severities: [{ type: 'TYPE_CVSS_V3', score: pypiOsv.severity[0]?.score }],
+    });
+    // Older first by the rules of Python, and no commits among them.
+    const fixed = (event: EventJson) => event.fixed?.fixedVersion;
+    assert.deepEqual(events?.map(fixed), [undefined, '2.0.10', '2.1.3']);
+    assert.deepEqual([debian?.artifactType, debian?.componentType], ['deb', 'Debian:12']);
+    assert.deepEqual(kinds(debian ?? assert.fail()), ['detection', 'truePositiveDetermination']);
+    assert.deepEqual(debian?.severities?.[0]?.type, 'TYPE_CVSS_V4');
+  });
+
+  test('a record that was withdrawn is an advisory that was', () => {
+    const [advisory] = taken(JSON.stringify(withdrawnOsv));
+    assert.equal(advisory?.deleteTime, '2024-05-03T12:00:00.000Z');
+    assert.deepEqual(kinds(advisory ?? assert.fail()), ['detection', 'fixed']);
+  });
+
+  test('what it says of versions comes back word for word', () => {
+    const [advisory] = taken(JSON.stringify(withdrawnOsv));
+    const { affected } = encodeOsv(advisory ?? assert.fail()) as unknown as typeof withdrawnOsv;
+    const { package: _named, ...entry } = affected[0] ?? assert.fail();
+    const { package: _original, ...original } = withdrawnOsv.affected[0] ?? assert.fail();
+    assert.deepEqual(entry, original);
+  });
+
+  test('what is known of the vulnerability itself', () => {
+    assert.deepEqual(decodeVulnerabilities(JSON.stringify({ ...pypiOsv, summary: 'Two\nlines' })), [
+      {
+        id: 'PYSEC-2024-1',
+        record: {
+          id: 'PYSEC-2024-1',
+          summary: 'Two lines',
+          details: 'A header that is **too long** is cut.',
+          references: [
+            { type: 'TYPE_ADVISORY', url: 'https://example.com/advisory' },
+            { type: 'TYPE_FIX', url: 'https://example.com/commit/c0ffee' },
+          ],
+          severities: [{ type: 'TYPE_CVSS_V3', score: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:N/A:N' }],
+        },
+      },
+    ]);
+  });
+
+  test('what is damaged is named', () => {
+    const damaged = (change: object) => refusalOf(JSON.stringify({ ...pypiOsv, ...change }))[0];
+    assert.equal(damaged({ id: undefined }), 'id: is missing');
+    assert.equal(damaged({ id: 7 }), 'id: must be a text');
+    assert.equal(damaged({ modified: undefined }), 'modified: is missing');
+    assert.equal(damaged({ affected: [] }), 'affected: must name at least one package');
+    assert.equal(damaged({ affected: [{ package: { name: 'x' } }] }), 'affected[0].package.ecosystem: is missing');
+    assert.equal(damaged({ aliases: ['\ud800'] }), 'aliases[0]: must be a text of whole characters');
+    assert.equal(
+      damaged({ severity: [{ type: 'CVSS_V3', score: '9.8' }] }),
+      'severity[0].score: is not a vector of CVSS 3',
+    );
+    const range = { type: 'SEMVER', events: [{ fixed: '1.0.0' }] };
+    const affected = [{ package: { ecosystem: 'Go', name: 'x' }, ranges: [range] }];
+    assert.equal(damaged({ affected }), 'affected.ranges[0].events: must say what introduced it');
+    assert.deepEqual(refusalOf('{"id": '), [': is not JSON: it ends too early']);
+    assert.deepEqual(refusalOf('{"id": "x"'), [': is not JSON at position 10']);
+  });
+});
+
+describe('OpenVEX', () => {
+  test('the sample follows the schema', () => {
+    assert.ok(isOpenVex(openVex), ajv.errorsText(isOpenVex.errors));
+    assert.ok(
+      !isOpenVex({ ...openVex, statements: [{ ...openVex.statements[0], status: 'affected' }] }),
+      'it can tell',
+    );
+  });
+
+  test('statements about one product and vulnerability are the events of one advisory', () => {
+    const [git, spared, image, django, ...none] = taken(JSON.stringify(openVex));
+    assert.equal(none.length, 0);
+    assert.deepEqual(git, {
+      advisoryId: advisoryIdFrom('CVE-2024-3333', '["apk","git","x86_64"]'),
+      author: 'Example Security Team',
+      artifactName: 'git',
+      artifactType: 'apk',
+      artifactArchitecture: 'x86_64',
+      componentName: 'golang.org/x/crypto',
+      componentType: 'golang',
+      aliases: ['CVE-2024-3333'],
+      events: [
+        { createTime: '2024-05-01T00:00:00.000Z', ...approved, detection: { manual: {} } },
+        { createTime: '2024-05-02T00:00:00.000Z', ...approved, fixed: { fixedVersion: '2.45.0-r1' } },
+      ],
+    });
+    assert.deepEqual(spared?.events?.[0]?.falsePositiveDetermination, {
+      type: 'TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH',
+      note: 'Nothing calls it.',
+    });
+    assert.deepEqual([image?.artifactType, image?.artifactName, image?.aliases], ['oci', 'image', spared?.aliases]);
+    assert.deepEqual(django?.events?.[0]?.truePositiveDetermination, { note: 'Upgrade to 4.3.' });
+  });
+
+  test('one damaged statement refuses the document: the others may be about the same advisory', () => {
+    const damaged = (change: object) =>
+      refusalOf(
+        JSON.stringify({ ...openVex, statements: [...openVex.statements, { ...openVex.statements[0], ...change }] }),
+      );
+    assert.deepEqual(damaged({ status: 'fine' }), [
+      'statements[4].status: must be one of not_affected, affected, fixed, under_investigation',
+    ]);
+    assert.deepEqual(damaged({ products: [] }), ['statements[4].products: must name at least one product']);
+    assert.deepEqual(damaged({ vulnerability: {} }), ['statements[4].vulnerability.name: is missing']);
+    assert.deepEqual(damaged({ timestamp: 'now' }), [
+      'statements[4].timestamp: must be a time such as 2024-05-07T19:43:55Z',
+    ]);
+    assert.deepEqual(damaged({ '@id': 'urn:x-wharfinger:CGA#!!' }), [
+      'statements[4].@id: must be what an export wrote',
+    ]);
+  });
+});
+
+test('what we write follows the schemas, whatever the advisory', () => {
+  const ours = arbitraryAdvisory.map((advisory) => ({ ...advisory, artifactType: 'apk', componentType: 'go-module' }));
+  fc.assert(
+    fc.property(ours, (advisory) => {
+      assert.ok(isOsv(JSON.parse(JSON.stringify(encodeOsv(advisory)))), ajv.errorsText(isOsv.errors));
+      const document = encodeOpenVex(advisory.artifactName, [advisory]);
+      assert.ok(isOpenVex(JSON.parse(JSON.stringify(document))), ajv.errorsText(isOpenVex.errors));
+    }),
+    { seed: 5 },
+  );
+});

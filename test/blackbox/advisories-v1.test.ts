@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Code } from '../../src/base/errors.ts';
+import { AdvisoriesService } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { SecurityAdvisory } from '../../src/contract/gen/platform/advisory/v1/advisory.platform_pb.js';
+import {
+  Advisories,
+  type Advisory,
+  type AdvisoryEvent,
+  type AdvisoryEventSchema,
+  type AdvisoryFilter,
+  type AdvisorySchema,
+  EventTypeFilter,
+  OrderBy,
+  ReviewStatus,
+} from '../../src/contract/gen/platform/vulnerabilities/v1/advisory.vulnerabilities_pb.js';
+import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
+import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
+import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
+import { callerWith } from '../support/callers.ts';
+import { everywhere } from '../support/everywhere.ts';
+import { rejects } from '../support/rejects.ts';
+import type { Client } from '../support/wires.ts';
+
+const v1 = Advisories.method;
+const { getAdvisory } = AdvisoriesService.method;
+const { importAdvisories } = AdvisoryImportsService.method;
+const { importVulnerabilities } = VulnerabilityImportsService.method;
+const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisory.method;
+
+type Given = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
+
+const fixed = (fixedVersion: string) => ({ case: 'fixed' as const, value: { fixedVersion } });
+const scanned = {
+  case: 'detection' as const,
+  value: { type: { case: 'scanv1' as const, value: { subpackageName: 'libssl', componentName: 'ssl' } } },
+};
+
+const edited = (
+  { $typeName: _, ...event }: AdvisoryEvent,
+  change: object,
+): MessageInitShape<typeof AdvisoryEventSchema> => ({
+  ...event,
+  ...change,
+});
+
+everywhere('advisories in v1', (bench) => {
+  let group: string;
+  before(async () => {
+    group = await bench.newGroup();
+  });
+
+  const make = (advisory: Given, api: Client = bench.api): Promise<Advisory> =>
+    api.call(v1.create, { parentId: group, advisory: { artifactName: 'openssl', ...advisory } });
+  const list = async (filter: Partial<Omit<AdvisoryFilter, '$typeName' | '$unknown'>>): Promise<Advisory[]> =>
+    (await bench.api.call(v1.list, { uidp: { childrenOf: group }, ...filter })).items;
+  const as = async (role: string): Promise<Client> =>
+    bench.as(await (await callerWith(bench.server, role, group)).token());
+
+  test('create, read by both versions, update, delete', async () => {
+    const events = [{ type: scanned, timestamp: timestampFromMs(1000) }];
+    const made = await make({
+      artifactType: 'apk',
+      componentName: 'ssl',
+      aliases: ['CVE-1-1'],
+      legacyAdvisoryID: 'OLD-1',
+      events,
+    });
+    assert.match(made.id, new RegExp(`^${group}/[0-9a-f]{16}$`));
+    assert.match(made.advisoryId, /^CGA-\w{4}-\w{4}-\w{4}$/);
+    assert.notEqual(made.author, '', 'the caller');
+    assert.deepEqual(made.createdAt, made.updatedAt);
+    assert.deepEqual(
+      [made.events[0]?.timestamp, made.events[0]?.status],
+      [timestampFromMs(1000), ReviewStatus.PENDING],
+    );
+    assert.partialDeepStrictEqual(made.events[0]?.type, scanned);
+    assert.deepEqual(await list({ id: made.id }), [made]);
+    const inV2 = await bench.api.call(getAdvisory, { uid: made.id });
+    assert.deepEqual([inV2.advisoryId, inV2.legacyAdvisoryId, inV2.aliases], [made.advisoryId, 'OLD-1', ['CVE-1-1']]);
+    assert.partialDeepStrictEqual(inV2.events[0]?.type, {
+      case: 'detection',
+      value: { type: { case: 'scanv1', value: { subpackage: 'libssl', component: 'ssl' } } },
+    });
+
+    const wanted = { id: made.id, artifactName: 'openssl3', aliases: ['CVE-1-2'], deletedAt: timestampFromMs(9000) };
+    const updated = await bench.api.call(v1.update, wanted);
+    assert.partialDeepStrictEqual(updated, wanted);
+    assert.deepEqual([updated.artifactType, updated.componentName, updated.legacyAdvisoryID], ['', '', undefined]);
+    assert.deepEqual([updated.events, updated.advisoryId, updated.author], [made.events, made.advisoryId, made.author]);
+    const { deletedAt: _, ...standing } = await bench.api.call(v1.update, { id: made.id, artifactName: 'openssl3' });
+    assert.deepEqual((await list({ id: made.id }))[0], standing);
+
+    await bench.api.call(v1.delete, { id: made.id });
+    assert.deepEqual(await list({ id: made.id }), []);
+    await rejects(bench.api.call(v1.delete, { id: made.id }), Code.NOT_FOUND);
+    await rejects(bench.api.call(v1.update, { id: made.id, artifactName: 'x' }), Code.NOT_FOUND);
+    await rejects(bench.api.call(getAdvisory, { uid: made.id }), Code.NOT_FOUND);
+  });
+
+  test('events are added, listed oldest first, and replaced', async () => {
+    const { id: parentId, updatedAt } = await make({});
+    const { createAdvisoryEvent, listAdvisoryEvents, updateAdvisoryEvent } = v1;
+    const second = await bench.api.call(createAdvisoryEvent, {
+      parentId,
+      advisoryEvent: {
+        type: fixed('1'),
+        author: 'ann',
+        timestamp: timestampFromMs(2000),
+        issue: 'https://issues.test/1',
+      },
+    });
+    assert.match(second.id, new RegExp(`^${parentId}/[0-9a-f]{16}$`));
+    const advisoryEvent = { type: scanned, timestamp: timestampFromMs(1000), findings: new Uint8Array([1]) };
+    const first = await bench.api.call(createAdvisoryEvent, { parentId, advisoryEvent });
+    const events = async () => (await bench.api.call(listAdvisoryEvents, { parentId })).items;
+    assert.deepEqual(await events(), [first, second]);
+    assert.notEqual((await list({ id: parentId }))[0]?.updatedAt, updatedAt);
+
+    const changed = await bench.api.call(updateAdvisoryEvent, edited(second, { type: fixed('2') }));
+    assert.deepEqual(changed, {
+      ...second,
+      type: { ...second.type, value: { ...second.type.value, fixedVersion: '2' } },
+    });
+    assert.deepEqual(await events(), [first, changed]);
+    await rejects(
+      bench.api.call(updateAdvisoryEvent, { id: `${parentId}/${'0'.repeat(16)}`, type: fixed('2') }),
+      Code.NOT_FOUND,
+    );
+    await rejects(bench.api.call(listAdvisoryEvents, { parentId: `${group}/${'0'.repeat(16)}` }), Code.NOT_FOUND);
+  });
+
+  test('only who may approve says that an event was reviewed', async () => {
+    const creator = await as('advisories.creator');
+    const approver = await as('advisories.approver');
+    const approved = { type: fixed('1'), status: ReviewStatus.APPROVED };
+    const denied = async (work: Promise<unknown>) => {
+      assert.match((await rejects(work, Code.PERMISSION_DENIED)).message, /advisories\.approve/);
+    };
+    await denied(make({ events: [approved] }, creator));
+    const { id: parentId } = await make({}, creator);
+    await denied(creator.call(v1.createAdvisoryEvent, { parentId, advisoryEvent: approved }));
+    const event = await creator.call(v1.createAdvisoryEvent, { parentId, advisoryEvent: { type: fixed('1') } });
+    assert.equal(event.status, ReviewStatus.PENDING);
+    await denied(creator.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.APPROVED }));
+
+    const reviewed = await approver.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.APPROVED });
+    assert.equal(reviewed.status, ReviewStatus.APPROVED);
+    assert.notEqual(reviewed.reviewer, '');
+    assert.deepEqual(await creator.call(v1.updateAdvisoryEvent, reviewed), reviewed, 'nothing changed');
+    await denied(creator.call(v1.updateAdvisoryEvent, edited(reviewed, { type: fixed('2') })));
+    const rewritten = await creator.call(v1.updateAdvisoryEvent, { id: event.id, type: fixed('2') });
+    assert.deepEqual([rewritten.status, rewritten.reviewer], [ReviewStatus.PENDING, '']);
+
+    const advisories = [{ artifactName: 'zlib', events: [{ type: fixed('1'), reviewState: 2 }] }];
+    const outcome = await creator.call(importAdvisories, { parent: group, advisories });
+    assert.deepEqual([outcome.created, outcome.refusals[0]?.field], [0, 'events[0].review_state']);
+    assert.equal((await approver.call(importAdvisories, { parent: group, advisories })).created, 1);
+  });
+
+  test('an import keeps what was said in v1 about the events that stay', async () => {
+    const advisoryId = newAdvisoryId();
+    const advisories = [
+      { advisoryId, artifactName: 'curl', events: [{ createTime: timestampFromMs(1000), type: fixed('1') }] },
+    ];
+    await bench.api.call(importAdvisories, { parent: group, advisories });
+    const [curl] = await list({ advisoryIds: [advisoryId] });
+    const [event] = curl?.events ?? [];
+    assert.ok(event);
+    await bench.api.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.APPROVED, reviewer: 'bob' });
+    const outcome = await bench.api.call(importAdvisories, { parent: group, advisories });
+    assert.equal(outcome.unchanged, 1);
+    const [after] = await list({ advisoryIds: [advisoryId] });
+    assert.deepEqual([after?.events[0]?.status, after?.events[0]?.reviewer], [ReviewStatus.APPROVED, 'bob']);
+  });
+
+  test('lists by every filter and in every order', async () => {
+    const of = async (filter: Parameters<typeof list>[0]) =>
+      (await list(filter)).map(({ artifactName }) => artifactName);
+    const parent = group;
+    group = await bench.newGroup();
+    try {
+      const [aliases] = [['CVE-2-2']];
+      await make({
+        artifactName: 'b',
+        artifactType: 'apk',
+        componentType: 'go',
+        aliases,
+        deletedAt: timestampFromMs(5000),
+      });
+      await make({ artifactName: 'a', componentName: 'x', componentLocation: '/x', aliases: ['CVE-2-1'] });
+      await make({
+        artifactName: 'c',
+        artifactArchitecture: 'arm',
+        events: [{ type: fixed('1'), author: 'ann', reviewer: 'bob' }],
+      });
+      for (const [filter, names] of [
+        [{ artifactName: ['a', 'c'] }, ['a', 'c']],
+        [{ artifactType: ['apk'] }, ['b']],
+        [{ artifactArchitecture: ['arm'] }, ['c']],
+        [{ componentName: ['x'] }, ['a']],
+        [{ componentType: ['go'] }, ['b']],
+        [{ componentLocation: ['/x'] }, ['a']],
+        [{ aliases: ['CVE-2-2'] }, ['b']],
+        [{ origin: 'a' }, ['a']],
+        [{ eventStatuses: [ReviewStatus.PENDING] }, ['c']],
+        [{ eventAuthor: ['ann'] }, ['c']],
+        [{ eventReviewer: ['bob'] }, ['c']],
+        [{ excludeEventAuthor: ['ann'] }, ['a', 'b']],
+        [{ eventTypes: [EventTypeFilter.FIXED] }, ['c']],
+        [{ latestEventType: EventTypeFilter.FIXED }, ['c']],
+      ] as const) {
+        assert.deepEqual((await of(filter as never)).sort(), names, JSON.stringify(filter));
+      }
+      for (const [orderBy, names] of [
+        [OrderBy.ID_ASC, 'bac'],
+        [OrderBy.ID_DESC, 'cab'],
+        [OrderBy.CREATED_AT_DESC, 'cab'],
+        [OrderBy.UPDATED_AT_ASC, 'bac'],
+        [OrderBy.ALIASES_ASC, 'cab'],
+        [OrderBy.ALIASES_DESC, 'bac'],
+        [OrderBy.DELETED_AT_DESC, 'bca'],
+      ] as const) {
+        assert.equal((await of({ orderBy })).join(''), names, OrderBy[orderBy]);
+      }
+      const page = await bench.api.call(v1.list, {
+        uidp: { childrenOf: group },
+        pageSize: 2n,
+        orderBy: OrderBy.ALIASES_ASC,
+      });
+      assert.deepEqual([page.items.length, page.totalCount], [2, 3n]);
+      const { nextPageToken: pageToken } = page;
+      assert.deepEqual(await of({ pageSize: 2n, orderBy: OrderBy.ALIASES_ASC, pageToken }), ['b']);
+    } finally {
+      group = parent;
+    }
+  });
+
+  test('says what is wrong, in its own words', async () => {
+    const bad = async (work: Promise<unknown>, ...fields: string[]) => {
+      assert.deepEqual((await rejects(work, Code.INVALID_ARGUMENT)).fields, fields);
+    };
+    await bad(make({ artifactName: '' }), 'artifact_name');
+    await bad(make({ advisoryId: 'CGA-1' }), 'advisory_id');
+    await bad(make({ events: [{ author: 'ann' }] }), 'events[0]');
+    await bad(
+      make({ events: [{ type: { case: 'componentLocationChanged', value: {} } }] }),
+      'component_location_changed',
+    );
+    await bad(list({ eventTypes: [EventTypeFilter.COMPONENT_LOCATION_CHANGED] }), 'event_types[0]');
+    await bad(list({ artifactName: Array.from({ length: 101 }, String) }), 'artifact_name');
+    const { id, advisoryId } = await make({ advisoryId: newAdvisoryId() });
+    await bad(bench.api.call(v1.update, { id, artifactName: 'openssl', advisoryId: newAdvisoryId() }), 'advisory_id');
+    await rejects(make({ advisoryId }), Code.ALREADY_EXISTS);
+    await bad(bench.api.call(v1.createAdvisoryEvent, { parentId: id }), 'advisory_event');
+  });
+
+  test('documents and metadata', async () => {
+    const name = `package of ${group}`;
+    const { advisoryId } = await make({
+      artifactName: name,
+      events: [{ type: scanned, timestamp: timestampFromMs(1000) }],
+    });
+    const { items } = await bench.api.call(listDocuments, { id: name });
+    assert.deepEqual([items[0]?.id, items[0]?.advisories[0]?.id], [name, advisoryId]);
+    assert.partialDeepStrictEqual(items[0]?.advisories[0]?.events[0]?.data, scanned);
+    const id = `CVE-${group.slice(-16)}`;
+    const vulnerabilities = [{ id, summary: 'Bad', severities: [{ type: 2, score: 'CVSS:3.1/AV:N' }] }];
+    await bench.api.call(importVulnerabilities, { parent: group, vulnerabilities });
+    const known = await bench.api.call(listVulnerabilityMetadata, { ids: [id, id] });
+    assert.deepEqual([known.totalCount, known.items[0]?.severity[0]?.score], [1n, 'CVSS:3.1/AV:N']);
+    assert.deepEqual((await bench.api.call(listDocuments, { id: name }, {})).items, [], 'not open to everybody');
+  });
+});

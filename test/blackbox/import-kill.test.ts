@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { openStore } from '../../src/store/open.ts';
+import { assertConsistent } from '../support/consistency.ts';
+import { databases } from '../support/databases.ts';
+import { spawnServer } from '../support/process.ts';
+import { wires } from '../support/wires.ts';
+
+const BATCH = 300;
+/** How many milliseconds after a batch was sent the server dies: on its way, halfway, and about to answer. */
+const KILLS = [10, 40, 100];
+const { importAdvisories } = AdvisoryImportsService.method;
+
+const COUNTS = `SELECT l.facet AS facet, l.n AS n FROM list l
+  WHERE l.kind = 'advisory' AND l.facet LIKE 'artifact_names=%' AND l.n > 0`;
+
+for (const database of databases) {
+  describe(`kill -9 during an import on ${database.name}`, () => {
+    test('every batch is there as a whole or not at all, and can be sent again', { timeout: 60_000 }, async (t) => {
+      const home = await database.home();
+      t.after(() => home.remove());
+      const answered: number[] = [];
+
+      for (const [round, ms] of [...KILLS, undefined].entries()) {
+        const server = await spawnServer(home);
+        t.after(() => server.kill());
+        const parent = (await readOwner(home.dataDir))?.organization ?? assert.fail();
+        const token = await mintOwnerToken(home.dataDir);
+        const api = wires[round % wires.length]?.connect(server.url, token) ?? assert.fail();
+        const send = async (batch: number): Promise<void> => {
+          const advisories = Array.from({ length: BATCH }, (_, i) => ({
+            artifactName: `batch-${batch}`,
+            aliases: [`CVE-${batch}-${i}`],
+            events: [{ type: { case: 'fixed' as const, value: { fixedVersion: '1' } } }],
+          }));
+          const { created, unchanged } = await api.call(importAdvisories, { parent, advisories });
+          assert.equal(created + unchanged, BATCH);
+          if (answered.includes(batch)) assert.equal(created, 0);
+          answered.push(batch);
+        };
+        if (ms === undefined) {
+          for (const batch of KILLS.keys()) await send(batch);
+          assert.equal(await server.stop(), 0);
+        } else {
+          const sent = send(round).catch(() => {});
+          await delay(ms);
+          await server.kill();
+          await sent;
+        }
+        api.close();
+
+        const store = await openStore(home);
+        const counts = await store.reader.all<{ facet: string; n: number }>(COUNTS);
+        for (const { facet, n } of counts) assert.equal(n, BATCH, facet);
+        for (const batch of answered)
+          assert.ok(
+            counts.some(({ facet }) => facet.endsWith(`=batch-${batch}`)),
+            `${batch}`,
+          );
+        await assertConsistent(store.reader);
+        await store.close();
+      }
+    });
+  });
+}
