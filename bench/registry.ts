@@ -21,7 +21,7 @@ const NAME = 'my-org/bench';
 const TAG = 'latest';
 const BLOB = 64 * 1024 * 1024;
 const MIB = 1024 * 1024;
-const ROUNDS = 7;
+const ROUNDS = 9;
 
 interface Contender {
   readonly url: string;

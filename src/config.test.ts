@@ -40,6 +40,11 @@ test('without any setting the defaults hold', () => {
     maxBlob: 100 * 1024 ** 3,
     publicAdvisoryGroups: [],
     pullEvents: true,
+    allowInsecureSinks: false,
+    deliverySchedule: [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),
+    deliveryTimeout: 15_000,
+    deliveryGiveUp: 5 * 86_400_000,
+    eventRetention: 30 * 86_400_000,
   });
 });
 

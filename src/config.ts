@@ -63,7 +63,7 @@ export const settings = {
   deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: schedule, meaning: 'how long to wait before each attempt to deliver an event' },
   deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: duration('10ms', '5m'), meaning: 'the longest time an attempt to deliver an event may take' },
   deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: duration('1s', '365d'), meaning: 'how long a sink may fail before it is disabled' },
-  eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: duration('1h', '3650d'), meaning: 'how long events that were sent, and the record of it, are kept' },
+  eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: duration('2d', '3650d'), meaning: 'how long events that were sent, and the record of it, are kept' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;

@@ -2,7 +2,18 @@
 import { createServer, type OutgoingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-process.once('message', ({ headers, body }: { headers: OutgoingHttpHeaders; body: string }) => {
+interface Answer {
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: string;
+}
+
+process.on('message', (message: Answer | { readonly cpu: true }) => {
+  if ('cpu' in message) {
+    const { user, system } = process.cpuUsage();
+    process.send?.(user + system);
+    return;
+  }
+  const { headers, body } = message;
   const server = createServer((_req, res) => {
     res.writeHead(200, headers);
     res.end(body);

@@ -49,3 +49,17 @@ test('servers in one process count for themselves', async () => {
   assert.match(await one.text(), /^wharf_requests_total\{/m);
   assert.doesNotMatch(await two.text(), /^wharf_requests_total\{/m);
 });
+
+test('deliveries are counted by outcome, and those that wait when somebody asks', async () => {
+  const { delivery, text } = createMetrics();
+  delivery.observe('delivered', 0.01);
+  delivery.observe('pending', 0.2);
+  delivery.observeLag(0.02);
+  delivery.countWaiting(async () => 7);
+  const shown = await text();
+  assert.match(shown, /^wharf_delivery_attempts_total\{outcome="delivered"\} 1$/m);
+  assert.match(shown, /^wharf_delivery_attempts_total\{outcome="retried"\} 1$/m);
+  assert.match(shown, /^wharf_delivery_duration_seconds_count 2$/m);
+  assert.match(shown, /^wharf_delivery_lag_seconds_count 1$/m);
+  assert.match(shown, /^wharf_deliveries_waiting 7$/m);
+});

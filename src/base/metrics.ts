@@ -107,9 +107,12 @@ export function createMetrics(): Metrics {
   new Gauge({
     name: 'wharf_deliveries_waiting',
     help: 'Deliveries that wait to be sent, for the first time or again.',
+    // All processes of a server see the same queue.
+    aggregator: 'max',
     registers,
     async collect() {
-      this.set(await countWaiting());
+      // Without a database the other metrics still tell something.
+      this.set(await countWaiting().catch(() => Number.NaN));
     },
   });
   let running = 0;

@@ -15,8 +15,9 @@ import { misused } from './exit-codes.ts';
 import { example } from './help.ts';
 import { type Outlet, openDirectory, openLines } from './imports/outlet.ts';
 import { print } from './output/print.ts';
-import { addFlags, givenFlags } from './resource/flags.ts';
-import { protoPath, queryPlaces } from './resource/places.ts';
+import { queryOf } from './resource/commands.ts';
+import { addFlags } from './resource/flags.ts';
+import { queryPlaces } from './resource/places.ts';
 
 const { listAdvisories } = AdvisoriesService.method;
 
@@ -46,17 +47,13 @@ export function addAdvisoryExport(area: Command): void {
   command.action(async ({ format, to }: { format: AdvisoryFormat; to?: string }) => {
     const context = await contextOf(command);
     if (to === undefined && format === 'yaml') throw misused('--format yaml writes files: say where with --to');
-    const fields = Object.fromEntries(givenFlags(command, filters).map(([place, value]) => [protoPath(place), value]));
+    const fields = queryOf(command, filters);
     const isFile = to === undefined || format === 'osv';
     const outlet = await (isFile ? openLines(to, context.terminal) : openDirectory(to));
     const count = await writeAll(pagesOf(createApi(context), fields, format !== 'osv'), format, outlet);
     await outlet.close();
     if (to !== undefined) {
-      print(
-        context,
-        { advisories: count, files: outlet.files },
-        () => `${count} advisories in ${outlet.files} files\n`,
-      );
+      print(context, { advisories: count, files: outlet.files }, () => `${count} advisories written to ${to}\n`);
     }
   });
 }
@@ -79,38 +76,43 @@ async function* pagesOf(
 
 type Pages = AsyncIterable<readonly AdvisoryJson[]>;
 
+/** How a format writes what belongs together, and what its files are called. */
+const writers = {
+  yaml: { ending: '.advisories.yaml', encode: encodeAdvisoryYaml },
+  openvex: {
+    ending: '.openvex.json',
+    encode: (name: string, advisories: readonly AdvisoryJson[]) => JSON.stringify(encodeOpenVex(name, advisories)),
+  },
+  osv: {
+    ending: '',
+    encode: (_: string, advisories: readonly AdvisoryJson[]) =>
+      advisories.map((advisory) => JSON.stringify(encodeOsv(advisory))).join('\n'),
+  },
+} as const satisfies Record<AdvisoryFormat, unknown>;
+
+/** Answers how many were written. Only one package is held at a time. */
 async function writeAll(pages: Pages, format: AdvisoryFormat, outlet: Outlet): Promise<number> {
+  const { ending, encode } = writers[format];
   let count = 0;
-  if (format === 'osv') {
-    for await (const page of pages) {
-      for (const advisory of page)
-        await outlet.write(advisory.artifactName, '.osv.json', JSON.stringify(encodeOsv(advisory)));
-      count += page.length;
-    }
-    return count;
-  }
-  for await (const [first, ...others] of packagesOf(pages)) {
-    if (first === undefined) continue;
-    const { artifactName: name } = first;
-    const advisories = [first, ...others];
-    if (format === 'yaml') await outlet.write(name, '.advisories.yaml', encodeAdvisoryYaml(name, advisories));
-    else await outlet.write(name, '.openvex.json', JSON.stringify(encodeOpenVex(name, advisories)));
+  for await (const { name, advisories } of packagesOf(pages)) {
+    await outlet.write(name, ending, encode(name, advisories));
     count += advisories.length;
   }
   return count;
 }
 
-/** Those of one package after those of another; only one package is held. */
-async function* packagesOf(pages: Pages): AsyncGenerator<AdvisoryJson[]> {
-  let held: AdvisoryJson[] = [];
+/** Those that stand together and are of the same package. */
+async function* packagesOf(pages: Pages): AsyncGenerator<{ name: string; advisories: AdvisoryJson[] }> {
+  let held: { name: string; advisories: AdvisoryJson[] } | undefined;
   for await (const page of pages) {
     for (const advisory of page) {
-      if (held.length > 0 && held[0]?.artifactName !== advisory.artifactName) {
-        yield held;
-        held = [];
+      const { artifactName: name } = advisory;
+      if (held?.name === name) held.advisories.push(advisory);
+      else {
+        if (held) yield held;
+        held = { name, advisories: [advisory] };
       }
-      held.push(advisory);
     }
   }
-  if (held.length > 0) yield held;
+  if (held) yield held;
 }

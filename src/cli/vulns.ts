@@ -14,7 +14,7 @@ import type { ResourceSpec } from './resource/spec.ts';
 const vulnerabilities: ResourceSpec = {
   name: 'vulns',
   resource: VulnerabilityMetadataSchema,
-  columns: { ID: 'id', SEVERITIES: 'severities', SUMMARY: 'summary' },
+  columns: { ID: 'id', SEVERITY: 'severities.0.score', SUMMARY: 'summary' },
   examples: { list: '--ids CVE-2024-1234 --ids GHSA-2222-3333-4444' },
 };
 

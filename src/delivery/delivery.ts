@@ -12,7 +12,7 @@ import { appendEvent } from '../store/outbox.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import { fanOut } from './fan-out.ts';
 import { prune } from './prune.ts';
-import { type Claim, claim, type DueDelivery, type Health, nextDue, type Outcome, settle } from './queue.ts';
+import { type Claim, claim, type DueDelivery, type Health, nextDue, type Outcome, type Room, settle } from './queue.ts';
 import { type RoundOptions, sendRound } from './round.ts';
 import type { Patience } from './schedule.ts';
 
@@ -39,12 +39,18 @@ export interface Delivery {
   stop(): Promise<void>;
 }
 
-/** Sinks that are sent to at the same time. Each gets one request at a time, so a dead one holds up no other. */
-const MAX_ROUNDS = 64;
+/**
+ * Sinks that are sent to at the same time. Each gets one request at a time, so a dead one holds up no other; and however
+ * many are dead, there is room for those that work.
+ */
+const MAX_ROUNDS: Room = { working: 128, failing: 32 };
+const GATHER_MS = 5;
 /** How long work that nobody told us of, such as that of a server which died, may wait. */
 const POLL_MS = 500;
 /** Not sooner: what is due and yet not to be had is in the hands of another server. */
 const LEAST_MS = 10;
+/** A database that does not answer now is not asked again at once. */
+const TROUBLE_MS = 5_000;
 const PRUNE_MS = 10 * 60 * 1000;
 const STOP_GRACE_MS = 3000;
 /** A round ends when one time-out has passed, and its last attempt takes another; the third is for a slow database. */
@@ -58,6 +64,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const stopping = new AbortController();
   const cutOff = new AbortController();
   const rounds = new Set<Promise<void>>();
+  const running = { working: 0, failing: 0 };
   const roundOptions: RoundOptions = {
     ...options,
     db: store.reader,
@@ -79,22 +86,28 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function look(): Promise<void> {
     clearTimeout(timer);
-    // Writes come in bursts: those of one turn are looked at together.
-    await new Promise(setImmediate);
+    // Writes come in bursts, and what came together costs little more than one.
+    await delay(GATHER_MS);
     let waitMs = POLL_MS;
     try {
       while (lookAgain && !stopping.signal.aborted) {
         lookAgain = false;
         if ((await fanOut(store, { now: clock(), delayMs: schedule[0] ?? 0, retentionMs })) > 0) lookAgain = true;
-        const claims = await claim(store, MAX_ROUNDS - rounds.size, clock(), timeoutMs * LEASE_TIMEOUTS);
+        const claims = await claim(store, room(), clock(), timeoutMs * LEASE_TIMEOUTS);
         for (const each of claims) begin(each);
       }
       const due = await nextDue(store.reader);
+      const { working, failing } = room();
       // At its end every round wakes us, so a full house needs no timer.
-      if (due !== undefined && rounds.size < MAX_ROUNDS) waitMs = Math.min(POLL_MS, Math.max(LEAST_MS, due - clock()));
+      if (due !== undefined && working > 0 && failing > 0) {
+        waitMs = Math.min(POLL_MS, Math.max(LEAST_MS, due - clock()));
+      }
+      // Something was written while we looked at the rest.
+      if (lookAgain) waitMs = LEAST_MS;
       pruneNowAndThen();
     } catch (error) {
       log.warn({ error }, 'cannot look for events to deliver');
+      waitMs = TROUBLE_MS;
     }
     looking = undefined;
     if (!stopping.signal.aborted) timer = setTimeout(wake, waitMs);
@@ -111,7 +124,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       });
   }
 
+  const room = (): Room => ({
+    working: MAX_ROUNDS.working - running.working,
+    failing: MAX_ROUNDS.failing - running.failing,
+  });
+
   function begin(claimed: Claim): void {
+    const kind = claimed.failures > 0 ? 'failing' : 'working';
+    running[kind]++;
     const round = perform(claimed)
       .catch((error: unknown) => {
         // Its lease runs out, and then it is tried again.
@@ -119,6 +139,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       })
       .finally(() => {
         rounds.delete(round);
+        running[kind]--;
         wake();
       });
     rounds.add(round);

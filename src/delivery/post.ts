@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { version } from '../base/version.ts';
-import { permittedUrl, publicLookup } from '../identity/guard.ts';
+import { permittedUrl } from '../identity/guard.ts';
 import { explain } from '../identity/outgoing.ts';
+import { sinkLookup } from './resolve.ts';
 
 /** More of an answer is not read: nobody looks at it. */
 const MAX_ANSWER = 64 * 1024;
@@ -31,6 +32,7 @@ export interface Wire {
 /** Leads to an address that somebody else chose, and to public addresses only: checked when a name is resolved. */
 export function openWire(sink: string, { allowInsecure, timeoutMs }: PostOptions): Wire {
   const isPlain = sink.startsWith('http:');
+  const lookup = sinkLookup(allowInsecure);
   const agent = new (isPlain ? HttpAgent : HttpsAgent)({ keepAlive: true, maxSockets: 1 });
 
   async function send(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<Answer> {
@@ -44,7 +46,7 @@ export function openWire(sink: string, { allowInsecure, timeoutMs }: PostOptions
         'content-length': Buffer.byteLength(body),
         ...headers,
       },
-      ...(!allowInsecure && { lookup: publicLookup }),
+      lookup,
     });
     // It may fail once more after the answer began, which is of no interest then.
     request.on('error', () => {});

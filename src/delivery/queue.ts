@@ -49,7 +49,10 @@ export interface Settlement {
 
 const IS_ANY = 'SELECT subscription FROM sink WHERE due <= $1 LIMIT 1';
 const NEXT = 'SELECT min(due) AS due FROM sink WHERE due IS NOT NULL';
-const FREE = 'SELECT subscription, failures FROM sink WHERE due <= $1 ORDER BY due LIMIT $2';
+const FREE = (health: string) =>
+  `SELECT subscription, failures FROM sink WHERE due <= $1 AND ${health} ORDER BY due LIMIT $2`;
+const FREE_WORKING = FREE('failures = 0');
+const FREE_FAILING = FREE('failures > 0');
 const LEASE = 'UPDATE sink SET lease = $2, due = $3 WHERE subscription = $1';
 const IS_HELD = 'SELECT lease FROM sink WHERE subscription = $1 AND lease = $2';
 const HOLD = 'SELECT failures, failing_since FROM sink WHERE subscription = $1 AND lease = $2';
@@ -65,12 +68,20 @@ const RECORD = `UPDATE delivery SET state = $2, attempts = $3, due = $4, attempt
 const SETTLE = `UPDATE sink SET lease = NULL, due = $2, rest = $3, failures = $4, failing_since = $5, disabled = $6,
   reason = $7 WHERE subscription = $1`;
 
-/** Takes up to `limit` subscriptions for which something is due, those that wait longest first. */
-export async function claim(store: Store, limit: number, now: number, leaseMs: number): Promise<Claim[]> {
-  if (limit <= 0 || !(await store.reader.get(IS_ANY, now))) return [];
+/** How many sinks there is room for: those that work, and those that failed the last time. */
+export interface Room {
+  readonly working: number;
+  readonly failing: number;
+}
+
+/** Takes subscriptions for which something is due, those that wait longest first. */
+export async function claim(store: Store, { working, failing }: Room, now: number, leaseMs: number): Promise<Claim[]> {
+  if (working + failing <= 0 || !(await store.reader.get(IS_ANY, now))) return [];
   return store.write(async (tx) => {
     const lease = randomUUID();
-    const free = await tx.all<Row & Omit<Claim, 'lease'>>(FREE + tx.lock.free, now, limit);
+    const take = async (text: string, limit: number) =>
+      tx.all<Row & Omit<Claim, 'lease'>>(text + tx.lock.free, now, limit);
+    const free = [...(await take(FREE_WORKING, working)), ...(await take(FREE_FAILING, failing))];
     for (const { subscription } of free) await tx.run(LEASE, subscription, lease, now + leaseMs);
     return free.map(({ subscription, failures }) => ({ subscription, lease, failures }));
   });

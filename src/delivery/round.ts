@@ -14,7 +14,9 @@ import { nextAttempt, type Patience, readRetryAfter, restUntil } from './schedul
 import { signatureHeaders } from './signature.ts';
 
 /** The most that one round sends: then others get their turn. */
-const MAX_DELIVERIES = 50;
+const MAX_DELIVERIES = 20;
+/** A failure that took so long ends the round: the sink goes on among those that fail, and takes no place of others. */
+const SLOW_MS = 1_000;
 /** How long receivers may take to look at a token. */
 const TOKEN_MS = 15 * 60 * 1000;
 
@@ -72,6 +74,7 @@ export async function sendRound(options: RoundOptions, claim: Claim): Promise<Ro
       delayed.add(event.subject);
       rest = Math.max(retryAfter, restUntil(options, failures, clock()));
       gone = outcome.status === 410;
+      if (outcome.durationMs >= SLOW_MS) break;
     }
   } finally {
     wire.close();

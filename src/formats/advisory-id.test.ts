@@ -4,7 +4,7 @@ import { advisoryIdFrom, isAdvisoryId } from './advisory-id.ts';
 
 test('a derived id has the form of any other, and is always the same', () => {
   const id = advisoryIdFrom('GO-2024-0001', 'Go', 'example.com/module');
-  assert.equal(id, 'X');
+  assert.equal(id, 'CGA-xrj7-6rwf-w9jj');
   assert.ok(isAdvisoryId(id));
 });
 

@@ -48,6 +48,5 @@ export const typeOfEcosystem = (name: string): string =>
 /** `Go` for `golang`. */
 export const ecosystemOfType = (type: string): string | undefined => byType.get(type)?.name;
 
-/** How versions compare in an OSV ecosystem or for a type of package. Most that we do not know follow semantic versioning. */
-export const rulesFor = (ecosystemOrType: string): VersionRules =>
-  (byName.get(familyOf(ecosystemOrType)) ?? byType.get(ecosystemOrType))?.rules ?? 'semver';
+/** How versions compare in an ecosystem. Most that we do not know follow semantic versioning. */
+export const rulesFor = (name: string): VersionRules => byName.get(familyOf(name))?.rules ?? 'semver';

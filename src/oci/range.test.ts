@@ -12,17 +12,7 @@ test('one range of bytes, in each of its forms', () => {
 });
 
 test('what is not one range of bytes asks for all of them', () => {
-  for (const header of [
-    undefined,
-    '',
-    'bytes',
-    'bytes=',
-    'bytes=-',
-    'lines=1-2',
-    'bytes=1-2,4-5',
-    'bytes=a-b',
-    'bytes=5-2',
-  ]) {
+  for (const header of [undefined, '', 'bytes', 'bytes=', 'bytes=-', 'lines=1-2', 'bytes=1-2,4-5', 'bytes=a-b']) {
     assert.equal(rangeOf(header, 10), undefined, header);
   }
 });
@@ -30,6 +20,7 @@ test('what is not one range of bytes asks for all of them', () => {
 test('a range outside of the blob is refused with its size', () => {
   for (const [header, size] of [
     ['bytes=10-', 10],
+    ['bytes=5-2', 10],
     ['bytes=-0', 10],
     ['bytes=0-', 0],
     ['bytes=-1', 0],

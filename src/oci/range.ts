@@ -1,16 +1,16 @@
 import type { ByteRange } from '../blobs/blobs.ts';
 import { OciError } from './errors.ts';
 
-/** The one range that a request asks for. Several, one that runs backwards, or another unit count as none (RFC 9110, section 14.2). */
+/** The one range that a request asks for. Several, or another unit, count as none (RFC 9110, section 14.2). */
 export function rangeOf(header: string | undefined, size: number): ByteRange | undefined {
   const [, first = '', last = ''] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '') ?? [];
   if (first === '' && last === '') return undefined;
   if (first === '') return suffix(Number(last), size);
   const start = Number(first);
-  const end = last === '' ? Infinity : Number(last);
-  if (end < start) return undefined;
-  if (start >= size) throw unsatisfiable(size);
-  return { start, end: Math.min(end, size - 1) };
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  // Also for one that runs backwards, which the conformance suite wants refused and not ignored.
+  if (start > end) throw unsatisfiable(size);
+  return { start, end };
 }
 
 function suffix(length: number, size: number): ByteRange {

@@ -48,8 +48,11 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   readonly listedUnder?: string;
   /** Deleting what is not there is fine. */
   readonly deletesTwice?: boolean;
-  /** A change of one may take access away, so that nobody may go on with what they knew (src/access). */
-  readonly grantsAccess?: boolean;
+  /**
+   * A change of one may take access away, so that nobody may go on with what they knew (src/access). Of some that cannot
+   * be said as long as they are new: nothing refers to them yet.
+   */
+  readonly grantsAccess?: boolean | 'unless new';
   /** Kinds that go along when this one is deleted. Children of any other kind forbid the deletion. */
   readonly cascade?: readonly string[];
   /** Checks by proto field name, after presence. */

@@ -1,4 +1,5 @@
 import type { Maybe, Value } from '../store/store.ts';
+import { together } from '../store/together.ts';
 
 /** A few lengths, so that a few prepared statements serve any number of rows. */
 const LENGTHS = [16, 4, 1];
@@ -18,13 +19,15 @@ export async function insertRows(
   values: readonly Value[],
   run: (text: string, params: Value[]) => Maybe<unknown>,
 ): Promise<void> {
+  const running: Maybe<unknown>[] = [];
   let at = 0;
   for (const length of LENGTHS) {
     const size = length * insertion.columns;
     for (; at + size <= values.length; at += size) {
-      await run(statement(insertion, length), values.slice(at, at + size));
+      running.push(run(statement(insertion, length), values.slice(at, at + size)));
     }
   }
+  await together(...running);
 }
 
 function statement({ into, columns, after = '' }: Insertion, rows: number): string {

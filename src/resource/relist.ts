@@ -1,4 +1,5 @@
 import type { Row, Transaction, Value } from '../store/store.ts';
+import { together } from '../store/together.ts';
 import type { Resource, Stored } from './definition.ts';
 import { insertRows } from './insert-rows.ts';
 import { inLockOrder, type Membership, membershipsOf } from './membership.ts';
@@ -20,15 +21,17 @@ export interface Change {
   readonly after?: Stored;
 }
 
-/** Keys by order of the members of a list, by uid. */
-type Members = Map<string, Membership['keys']>;
+interface Member {
+  readonly uid: string;
+  readonly keys: Membership['keys'];
+}
 
 /** What happens to one list. A member may leave it and join it again in another place. */
 interface ListChange {
   readonly scope: string;
   readonly facet: string;
-  readonly left: Members;
-  readonly joined: Members;
+  readonly left: Member[];
+  readonly joined: Member[];
   id: number;
 }
 
@@ -46,47 +49,57 @@ export async function relist(tx: Transaction, resource: Resource, changes: reado
   // In the order of the index: an import that jumps about in it writes the same pages again and again.
   for (const { scope, facet, id, left, joined } of lists.sort((a, b) => a.id - b.id)) {
     if (id === 0) throw new Error(`listing index lost ${scope} ${facet} of ${resource.kind}`);
-    for (const [sort, key, uid] of entries(left, joined)) await tx.run(DROP_ENTRY, id, sort, key, uid);
-    for (const [sort, key, uid] of entries(joined, left)) added.push(id, sort, key, uid);
+    eachEntry(left, joined, (sort, key, uid) => tx.post(DROP_ENTRY, id, sort, key, uid));
+    eachEntry(joined, left, (sort, key, uid) => added.push(id, sort, key, uid));
   }
-  await insertRows(ADD_ENTRIES, added, (text, params) => tx.run(text, ...params));
+  await insertRows(ADD_ENTRIES, added, (text, params) => tx.post(text, ...params));
 }
 
 /** The entries of `members` that are not also among those of `others`, in the order of sorts. */
-function entries(members: Members, others: Members): [sort: string, key: string, uid: string][] {
-  const found: [string, string, string][] = [];
-  for (const sort of Object.keys(members.values().next().value ?? {})) {
-    for (const [uid, keys] of members) {
+function eachEntry(
+  members: readonly Member[],
+  others: readonly Member[],
+  visit: (sort: string, key: string, uid: string) => void,
+): void {
+  const other = others.length > 0 ? new Map(others.map(({ uid, keys }) => [uid, keys])) : undefined;
+  for (const sort of Object.keys(members[0]?.keys ?? {})) {
+    for (const { uid, keys } of members) {
       const key = keys[sort] ?? '';
-      if (others.get(uid)?.[sort] !== key) found.push([sort, key, uid]);
+      if (other?.get(uid)?.[sort] !== key) visit(sort, key, uid);
     }
   }
-  return found;
 }
 
 /** Counts members in and out, and finds the ids of the lists on the way. */
 async function countMembers(tx: Transaction, resource: Resource, lists: readonly ListChange[]): Promise<void> {
   const grown = new Map<string, ListChange>();
   const counts: Value[] = [];
+  const finding: Promise<void>[] = [];
   for (const list of lists) {
     const { scope, facet } = list;
-    const more = list.joined.size - list.left.size;
+    const more = list.joined.length - list.left.length;
     if (more > 0) {
       grown.set(`${scope} ${facet}`, list);
       counts.push(scope, resource.kind, facet, more);
       continue;
     }
-    const row = await (more < 0
-      ? tx.get<ListRow>(LEAVE_LIST, scope, resource.kind, facet, -more)
-      : tx.get<ListRow>(FIND_LIST, scope, resource.kind, facet));
-    if (row) list.id = row.id;
+    finding.push(findList(tx, resource, list, more));
   }
-  await insertRows(JOIN_LISTS, counts, async (text, params) => {
+  const joining = insertRows(JOIN_LISTS, counts, async (text, params) => {
     for (const { id, scope, facet } of await tx.all<ListRow>(text, ...params)) {
       const list = grown.get(`${scope} ${facet}`);
       if (list) list.id = id;
     }
   });
+  await together(...finding, joining);
+}
+
+async function findList(tx: Transaction, { kind }: Resource, list: ListChange, more: number): Promise<void> {
+  const { scope, facet } = list;
+  const row = await (more < 0
+    ? tx.get<ListRow>(LEAVE_LIST, scope, kind, facet, -more)
+    : tx.get<ListRow>(FIND_LIST, scope, kind, facet));
+  if (row) list.id = row.id;
 }
 
 /** Every list that changes, in the order in which transactions lock lists. */
@@ -94,19 +107,22 @@ function listChanges(resource: Resource, changes: readonly Change[]): ListChange
   const lists: ListChange[] = [];
   const scopes = new Map<string, Map<string, ListChange>>();
   const changeOf = ({ scope, facet }: Membership): ListChange => {
-    const facets = scopes.get(scope) ?? new Map<string, ListChange>();
-    scopes.set(scope, facets);
+    let facets = scopes.get(scope);
+    if (!facets) {
+      facets = new Map();
+      scopes.set(scope, facets);
+    }
     let list = facets.get(facet);
     if (!list) {
-      list = { scope, facet, left: new Map(), joined: new Map(), id: 0 };
+      list = { scope, facet, left: [], joined: [], id: 0 };
       facets.set(facet, list);
       lists.push(list);
     }
     return list;
   };
   for (const { uid, before, after } of changes) {
-    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.set(uid, each.keys);
-    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.set(uid, each.keys);
+    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.push({ uid, keys: each.keys });
+    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.push({ uid, keys: each.keys });
   }
   return lists.sort(inLockOrder);
 }

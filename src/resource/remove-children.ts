@@ -26,7 +26,7 @@ interface List extends Row {
  * and not on their members: one by one, ten thousand tags on a busy database would take longer than anybody waits.
  */
 export async function removeChildren(tx: Transaction, resource: Resource, parent: string): Promise<void> {
-  if (resource.grantsAccess) await changeAccess(tx);
+  if (resource.grantsAccess) changeAccess(tx);
   await dropKeysAndReferences(tx, resource, parent);
   // Nothing else of the kind is below: what could hold it would keep the parent from being deleted.
   const lists = await tx.all<List>(LISTS, scopeKey('descendants', parent), resource.kind);

@@ -4,6 +4,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists, notFound, precondition } from '../base/errors.ts';
 import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
 import type { Maybe, Transaction, Value } from '../store/store.ts';
+import { together } from '../store/together.ts';
 import type { Place, Resource, State, Stored, UniqueKey } from './definition.ts';
 import { insertRows } from './insert-rows.ts';
 import { compareText } from './membership.ts';
@@ -81,19 +82,25 @@ export async function insertAll<S extends DescMessage>(
     rows.push(resource.kind, uid, parent, created, now, ...columnsOf(resource, stored));
     return stored;
   });
+  await together(
+    insertNew(tx, resource, all, rows),
+    change(
+      tx,
+      resource,
+      all.map((after) => ({ uid: after.uid, after })),
+    ),
+  );
+  return all;
+}
+
+async function insertNew(tx: Transaction, { kind }: Resource, all: readonly Stored[], rows: Value[]): Promise<void> {
   const added = new Set<string>();
   await insertRows(INSERT, rows, async (text, params) => {
     for (const { uid } of await tx.all<{ uid: string }>(text, ...params)) added.add(uid);
   });
   // Random uids never meet; those that follow from something else may.
   const there = added.size < all.length && all.find(({ uid }) => !added.has(uid));
-  if (there) throw alreadyExists(resource.kind, there.uid, `there is a ${resource.kind} ${there.uid} already`);
-  await change(
-    tx,
-    resource,
-    all.map((after) => ({ uid: after.uid, after })),
-  );
-  return all;
+  if (there) throw alreadyExists(kind, there.uid, `there is a ${kind} ${there.uid} already`);
 }
 
 /** Stores what `message` and `state` have become. */
@@ -121,7 +128,7 @@ export async function updateAll(
     const updated = Math.max(now, before.updated);
     stamp(resource, after.message, 'updateTime', updated);
     const stored: Stored = { ...before, ...after, updated };
-    await tx.run(UPDATE, resource.kind, stored.uid, updated, ...columnsOf(resource, stored));
+    tx.post(UPDATE, resource.kind, stored.uid, updated, ...columnsOf(resource, stored));
     changes.push({ uid: stored.uid, before, after: stored });
   }
   await change(tx, resource, changes);
@@ -129,7 +136,7 @@ export async function updateAll(
 }
 
 export async function remove(tx: Transaction, resource: Resource, stored: Stored): Promise<void> {
-  await tx.run(DELETE, resource.kind, stored.uid);
+  tx.post(DELETE, resource.kind, stored.uid);
   await change(tx, resource, [{ uid: stored.uid, before: stored }]);
 }
 
@@ -149,14 +156,17 @@ function stamp(resource: Resource, message: Message, field: 'createTime' | 'upda
 
 /** Brings keys, references and the listing index from what they were to what they must be. */
 async function change(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
-  if (resource.grantsAccess) await changeAccess(tx);
-  await changeKeys(tx, resource, changes);
-  await changeReferences(tx, resource, changes);
-  await relist(tx, resource, changes);
+  const isNew = changes.every(({ before }) => before === undefined);
+  if (resource.grantsAccess && !(isNew && resource.grantsAccess === 'unless new')) changeAccess(tx);
+  await together(
+    changeKeys(tx, resource, changes),
+    changeReferences(tx, resource, changes),
+    relist(tx, resource, changes),
+  );
 }
 
 /** Lets nobody go on with what they knew about who may do what. */
-export const changeAccess = (tx: Transaction): Maybe<number> => tx.run(CHANGE_ACCESS, ACCESS_VERSION, randomUUID());
+export const changeAccess = (tx: Transaction): void => tx.post(CHANGE_ACCESS, ACCESS_VERSION, randomUUID());
 
 export const freeKey = (tx: Transaction, resource: Resource, key: string, uid: string): Maybe<number> =>
   tx.run(FREE_KEY, resource.kind, key, uid);
@@ -195,11 +205,11 @@ async function changeReferences(tx: Transaction, resource: Resource, changes: re
     const valuesOf = (stored?: Stored) => new Set(stored && resource.values[field]?.(stored.message));
     for (const { uid, before, after } of changes) {
       const [old, wanted] = [valuesOf(before), valuesOf(after)];
-      for (const value of old.difference(wanted)) await tx.run(DROP_REFERENCE, resource.kind, field, value, uid);
+      for (const value of old.difference(wanted)) tx.post(DROP_REFERENCE, resource.kind, field, value, uid);
       for (const value of wanted.difference(old)) added.push([value, uid]);
     }
     added.sort(([a], [b]) => compareText(a, b));
     for (const [value, uid] of added) rows.push(resource.kind, field, value, uid);
   }
-  await insertRows(ADD_REFERENCES, rows, (text, params) => tx.run(text, ...params));
+  await insertRows(ADD_REFERENCES, rows, (text, params) => tx.post(text, ...params));
 }

@@ -5,35 +5,52 @@ import { type Maybe, type Store, UniqueViolation } from './store.ts';
 
 /** The same store, with every read and every transaction counted and timed. */
 export function observeStore(store: Store, { observeDatabase }: Pick<Metrics, 'observeDatabase'>): Store {
-  function timed<T>(operation: DatabaseOperation, run: () => Maybe<T>): Maybe<T> {
-    const start = performance.now();
-    const seconds = (): number => (performance.now() - start) / 1000;
-    const succeeded = (result: T): T => {
-      observeDatabase(operation, 'ok', seconds());
-      return result;
-    };
-    const failed = (error: unknown): never => {
-      observeDatabase(operation, isRefusal(error) ? 'refused' : 'error', seconds());
-      throw error;
-    };
-    let result: Maybe<T>;
+  const secondsSince = (start: number): number => (performance.now() - start) / 1000;
+
+  function failed(operation: DatabaseOperation, start: number, error: unknown): unknown {
+    observeDatabase(operation, isRefusal(error) ? 'refused' : 'error', secondsSince(start));
+    return error;
+  }
+
+  /** What came at once is passed on at once: SQLite answers without a turn of the event loop. */
+  function observed<T>(operation: DatabaseOperation, start: number, result: Maybe<T>): Maybe<T> {
+    if (result instanceof Promise) return observedLater(operation, start, result);
+    observeDatabase(operation, 'ok', secondsSince(start));
+    return result;
+  }
+
+  async function observedLater<T>(operation: DatabaseOperation, start: number, result: Promise<T>): Promise<T> {
     try {
-      result = run();
+      const value = await result;
+      observeDatabase(operation, 'ok', secondsSince(start));
+      return value;
     } catch (error) {
-      return failed(error);
+      throw failed(operation, start, error);
     }
-    // What came at once is passed on at once: SQLite answers without a turn of the event loop.
-    return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result);
   }
 
   const { reader } = store;
   return {
     reader: {
       bytewise: reader.bytewise,
-      all: (sql, ...params) => timed('read', () => reader.all(sql, ...params)),
-      get: (sql, ...params) => timed('read', () => reader.get(sql, ...params)),
+      all(sql, ...params) {
+        const start = performance.now();
+        try {
+          return observed('read', start, reader.all(sql, ...params));
+        } catch (error) {
+          throw failed('read', start, error);
+        }
+      },
+      get(sql, ...params) {
+        const start = performance.now();
+        try {
+          return observed('read', start, reader.get(sql, ...params));
+        } catch (error) {
+          throw failed('read', start, error);
+        }
+      },
     },
-    write: async (work) => timed('write', () => store.write(work)),
+    write: async (work) => observedLater('write', performance.now(), store.write(work)),
     ping: () => store.ping(),
     close: () => store.close(),
   };

@@ -24,7 +24,7 @@ const INSERT = `INSERT INTO outbox
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
 export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<void> {
-  await tx.run(
+  tx.post(
     INSERT,
     event.id,
     event.type,

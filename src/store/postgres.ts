@@ -16,7 +16,9 @@ export interface PostgresOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
+const WATCH_MARGIN_MS = 2_000;
 const MAX_TRIES = 5;
+const MAX_PREPARED = 500;
 const BYTEWISE = ' COLLATE "C"';
 const LOCK = { share: ' FOR SHARE', update: ' FOR UPDATE', free: ' FOR UPDATE SKIP LOCKED' };
 
@@ -89,8 +91,10 @@ function createPool(url: string, { connections = 10, statementTimeoutMs = 30_000
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: statementTimeoutMs,
     // Our own watch, for a database that went silent: it must not fire before the database's.
-    query_timeout: statementTimeoutMs * 1.2,
+    query_timeout: statementTimeoutMs && statementTimeoutMs + WATCH_MARGIN_MS,
     keepAlive: true,
+    // Statements that are not awaited one by one travel together.
+    pipeline: true,
     types: valueTypes,
   });
   pool.on('error', (error) => onLostConnection?.(error));
@@ -107,6 +111,8 @@ function createPrepare(): Prepare {
   return (text, values) => {
     refuseNul(values);
     let name = names.get(text);
+    // Beyond the limit a text is planned for each use: the database keeps what has a name for as long as the connection.
+    if (name === undefined && names.size >= MAX_PREPARED) return { text, values };
     if (name === undefined) {
       name = `w${names.size}`;
       names.set(text, name);
@@ -131,7 +137,8 @@ async function transact<T>(pool: pg.Pool, prepare: Prepare, work: (tx: Transacti
     lock: LOCK,
   });
   try {
-    await ask('BEGIN ISOLATION LEVEL READ COMMITTED');
+    // Not awaited: the first statement travels with it, and fails if it does.
+    ask('BEGIN ISOLATION LEVEL READ COMMITTED').catch(() => {});
     const value = await work(session.tx);
     if (session.failure() !== undefined) throw session.failure();
     session.end();
@@ -140,13 +147,15 @@ async function transact<T>(pool: pg.Pool, prepare: Prepare, work: (tx: Transacti
         ? unavailable('the database was lost during the commit; the change may have been made', error)
         : error;
     });
+    // Of a posted statement that failed, the commit made a rollback.
+    if (session.failure() !== undefined) throw session.failure();
     return value;
   } catch (error) {
+    session.end();
     // A broken connection needs no rollback: the database does that when it notices.
     if (!broken) await ask('ROLLBACK').catch(() => {});
     throw isConflict(session.failure()) ? session.failure() : error;
   } finally {
-    session.end();
     client.release(broken);
   }
 }

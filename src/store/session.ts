@@ -8,11 +8,14 @@ export interface Session {
   end(): void;
 }
 
+/** What a connection offers to a transaction. */
+export type Statements = Omit<Transaction, 'post'>;
+
 /**
  * The transaction that one run of a write's work sees. It makes both databases fail alike: after a failed statement
  * none other runs, and one that was not awaited cannot slip into a later transaction on the same connection.
  */
-export function openSession(on: Transaction): Session {
+export function openSession(on: Statements): Session {
   let open = true;
   let failure: unknown;
 
@@ -36,6 +39,11 @@ export function openSession(on: Transaction): Session {
       all: (sql, ...params) => guard(() => on.all(sql, ...params)),
       get: (sql, ...params) => guard(() => on.get(sql, ...params)),
       run: (sql, ...params) => guard(() => on.run(sql, ...params)),
+      post(sql, ...params) {
+        const done = guard(() => on.run(sql, ...params));
+        // Its failure is kept for the end of the transaction.
+        if (done instanceof Promise) done.catch(() => {});
+      },
       bytewise: on.bytewise,
       lock: on.lock,
     },

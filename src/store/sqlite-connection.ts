@@ -1,9 +1,13 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { refuseNul, unavailable } from './errors.ts';
-import { type Row, type Transaction, UniqueViolation, type Value } from './store.ts';
+import type { Statements } from './session.ts';
+import { type Row, UniqueViolation, type Value } from './store.ts';
+
+/** Each holds on to a few kilobytes; texts of lists come in very many shapes. */
+const MAX_PREPARED = 500;
 
 /** One SQLite connection that speaks the store's language: `$1` parameters, typed errors, statements prepared once. */
-export interface Connection extends Transaction {
+export interface Connection extends Statements {
   all<R extends Row>(sql: string, ...params: Value[]): R[];
   get<R extends Row>(sql: string, ...params: Value[]): R | undefined;
   run(sql: string, ...params: Value[]): number;
@@ -25,21 +29,38 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
     let statement = statements.get(sql);
     if (statement === undefined) {
       statement = database.prepare(sql.replace(/\$(\d+)/g, '?$1'));
+      // The oldest goes, and is prepared again if it is still in use: cheaper than to note every use.
+      for (const oldest of statements.size < MAX_PREPARED ? [] : statements.keys().take(1)) statements.delete(oldest);
       statements.set(sql, statement);
     }
     return statement;
   };
-  const using = <T>(sql: string, params: Value[], step: (statement: StatementSync) => T): T =>
-    attempt(() => {
-      refuseNul(params);
-      return step(prepare(sql));
-    });
-
+  // Written out three times: a function for the step would be made anew for every statement.
   return {
-    all: <R extends Row>(sql: string, ...params: Value[]) => using(sql, params, (s) => s.all(...params) as R[]),
-    get: <R extends Row>(sql: string, ...params: Value[]) =>
-      using(sql, params, (s) => s.get(...params) as R | undefined),
-    run: (sql, ...params) => using(sql, params, (s) => Number(s.run(...params).changes)),
+    all: <R extends Row>(sql: string, ...params: Value[]) => {
+      refuseNul(params);
+      try {
+        return prepare(sql).all(...params) as R[];
+      } catch (error) {
+        throw translate(error);
+      }
+    },
+    get: <R extends Row>(sql: string, ...params: Value[]) => {
+      refuseNul(params);
+      try {
+        return prepare(sql).get(...params) as R | undefined;
+      } catch (error) {
+        throw translate(error);
+      }
+    },
+    run: (sql, ...params) => {
+      refuseNul(params);
+      try {
+        return Number(prepare(sql).run(...params).changes);
+      } catch (error) {
+        throw translate(error);
+      }
+    },
     bytewise: '',
     lock: { share: '', update: '', free: '' },
     inTransaction: () => database.isTransaction,

@@ -155,3 +155,16 @@ describe('SQLite', () => {
     assert.deepEqual(await keys(), ['a']);
   });
 });
+
+it('any number of statement texts can be used, and the first ones again', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'wharf-sqlite-'));
+  const store = await openSqlite(join(directory, 'many.db'));
+  try {
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 1200; i++) assert.deepEqual({ ...(await store.reader.get(`SELECT ${i} AS n`)) }, { n: i });
+    }
+  } finally {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -23,6 +23,8 @@ export interface Reader {
 export interface Transaction extends Reader {
   /** Runs a statement and answers how many rows it changed. */
   run(sql: string, ...params: Value[]): Maybe<number>;
+  /** Runs a statement that nothing waits for but the commit, which fails with it. */
+  post(sql: string, ...params: Value[]): void;
   /**
    * Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. `free` passes over rows
    * that others hold instead of waiting for them.

@@ -14,11 +14,10 @@ import { ApiError, Code, invalid } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Method } from '../contract/method.ts';
 import type { Call, Incoming } from '../pipeline/call.ts';
-import { type Cancellation, newCancellation } from './cancellation.ts';
 import { failure } from './grpc-failure.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { requestIdOf } from './request-id.ts';
+import { clientGone, requestIdOf } from './request-id.ts';
 
 export interface GrpcOptions {
   readonly methods: readonly Method[];
@@ -68,13 +67,14 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
     const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
-    const cancellation = newCancellation();
-    call.on('cancelled', cancellation.cancel);
+    const cancellation = new AbortController();
+    const cancel = () => cancellation.abort(clientGone);
+    call.on('cancelled', cancel);
     let response: Buffer;
     try {
       const headers = new Metadata();
       const setHeader = (name: string, value: string) => headers.set(name, value);
-      const message = await door({ ...incoming(method, call, requestId, cancellation), setHeader });
+      const message = await door({ ...incoming(method, call, requestId, cancellation.signal), setHeader });
       response = encode(method.desc.output, message);
       if (Object.keys(headers.getMap()).length > 0) call.sendMetadata(headers);
     } catch (error) {
@@ -84,7 +84,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
       return;
     } finally {
       // It also fires after every answer.
-      call.off('cancelled', cancellation.cancel);
+      call.off('cancelled', cancel);
     }
     const trailer = new Metadata();
     trailer.set('x-request-id', requestId);
@@ -102,7 +102,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
 const same = (bytes: Buffer): Buffer => bytes;
 
-function incoming(method: Method, call: UnaryCall, requestId: string, cancellation: Cancellation): Incoming {
+function incoming(method: Method, call: UnaryCall, requestId: string, signal: AbortSignal): Incoming {
   const deadline = Number(call.getDeadline());
   return {
     method,
@@ -110,9 +110,7 @@ function incoming(method: Method, call: UnaryCall, requestId: string, cancellati
     authorization: first(call.metadata, 'authorization'),
     requestId,
     peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
-    get signal() {
-      return cancellation.signal;
-    },
+    signal,
     ...(Number.isFinite(deadline) && { deadline }),
     read: () => decode(method.desc.input, call.request),
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
+import { newUid } from '../../src/base/uid.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import {
@@ -150,6 +151,14 @@ for (const database of databases) {
             );
           }
           await rejects(api.call(deleteGroup, { uid: parent }), Code.FAILED_PRECONDITION);
+          // Disabled from the start, so that nothing is sent to so many.
+          const more = `INSERT INTO sink (subscription, parent, since, rest, failures, disabled)
+            VALUES ($1, $2, 0, 0, 0, 1)`;
+          await store.write(async (tx) => {
+            for (let n = 1; n < 100; n++) await tx.run(more, newUid(parent), parent);
+          });
+          const one = { parent, subscription: { sink: 'https://sink.invalid/' } };
+          await rejects(api.call(createSubscription, one), Code.FAILED_PRECONDITION);
         });
 
         test('what fails is sent again by the schedule, under the same id and without passing its elders', async () => {

@@ -36,6 +36,7 @@ everywhere('the registry in v1', (bench) => {
       ['created', 'chainguard.platform.registry.Repo'],
       ['updated', 'chainguard.platform.registry.Repo'],
     ]);
+    assert.equal((await eventsAbout(bench.db, repo.id)).at(-1)?.body?.readme, '# Two');
     const refused = await rejects(
       owner.call(method.updateRepo, { ...repo, readme: '<script>x</script>' }),
       Code.INVALID_ARGUMENT,

@@ -3,31 +3,19 @@
  * version in go.mod: `npm run test:conformance`, or with `-- PostgreSQL` on that database. Nothing may fail, and nothing
  * may be left out.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mintOwnerToken } from '../../src/identity/owner.ts';
-import { databases } from '../support/databases.ts';
+import { databaseNamed } from '../support/databases.ts';
+import { judgeByGo } from '../support/go.ts';
 import { spawnServer } from '../support/process.ts';
 
 const SUITE = 'github.com/opencontainers/distribution-spec/conformance';
-const here = import.meta.dirname;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Runs the suite against a fresh server. */
-async function judge(): Promise<boolean> {
-  const scratch = mkdtempSync(join(tmpdir(), 'wharf-conformance-'));
-  const program = join(scratch, 'conformance');
-  say(`building ${SUITE}…`);
-  const built = spawnSync('go', ['build', '-o', program, SUITE], { cwd: here, stdio: ['ignore', 2, 2] });
-  if (built.status !== 0) throw new Error('the suite cannot be built');
-
-  const wanted = process.argv[2] ?? 'SQLite';
-  const database = databases.find(({ name }) => name === wanted);
-  if (!database) throw new Error(`there is no database ${wanted}`);
-  const home = await database.home();
+await judgeByGo('conformance', { directory: import.meta.dirname, target: SUITE }, async (program, scratch) => {
+  const home = await databaseNamed(process.argv[2]).home();
   const server = await spawnServer(home);
   try {
     const suite = spawn(program, [], {
@@ -55,9 +43,8 @@ async function judge(): Promise<boolean> {
   } finally {
     await server.stop();
     await home.remove();
-    rmSync(scratch, { recursive: true, force: true });
   }
-}
+});
 
 /** Shows the figures of a report, and all of it when they are not as they should be. */
 function isFlawless(report: string): boolean {
@@ -75,14 +62,4 @@ function isFlawless(report: string): boolean {
       .join(', ')}`,
   );
   return flawless;
-}
-
-if (spawnSync('go', ['version']).status !== 0) {
-  say('conformance: skipped, because Go is not installed');
-} else {
-  const isGood = await judge().catch((error: Error) => {
-    say(`conformance: ${error.message}`);
-    return false;
-  });
-  process.exitCode = isGood ? 0 : 1;
 }

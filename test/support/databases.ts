@@ -41,6 +41,14 @@ export const databases: readonly Database[] = [
   },
 ];
 
+/** The one that a command line asks for. */
+export function databaseNamed(wanted = 'SQLite'): Database {
+  const database = databases.find(({ name }) => name === wanted);
+  if (!database)
+    throw new Error(`there is no database ${wanted}; there is ${databases.map(({ name }) => name).join(', ')}`);
+  return database;
+}
+
 /** An open store of its own; closing it also removes its data. */
 export async function temporaryStore(database: Database): Promise<Store> {
   const home = await database.home();

@@ -6,6 +6,9 @@ import type { Home } from './databases.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 
+/** Longer than a server takes to finish what it is at. */
+const STOP_MS = 30_000;
+
 export interface ServerProcess {
   readonly url: string;
   readonly process: ChildProcess;
@@ -50,7 +53,10 @@ export async function spawnServer(home: Home, env: Record<string, string> = {}):
     },
     async stop() {
       child.kill('SIGTERM');
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await ended;
+      clearTimeout(late);
+      if (child.signalCode === 'SIGKILL') throw new Error(`the server did not stop:\n${output.slice(-20).join('\n')}`);
       return child.exitCode;
     },
   };

@@ -21,15 +21,16 @@ const BAR = 24;
 export function startProgress(
   { terminal, isQuiet, what }: { terminal: Terminal; isQuiet: boolean; what: string },
   reading: Reading | undefined,
+  clock: () => number = () => performance.now(),
 ): Progress {
   if (isQuiet) return { tell() {}, end() {} };
   const { isWatched } = terminal;
   const every = isWatched ? WATCHED_EVERY_MS : LOGGED_EVERY_MS;
-  const start = performance.now();
+  const start = clock();
   let told = start;
   return {
     tell(records) {
-      const now = performance.now();
+      const now = clock();
       if (now - told < every) return;
       told = now;
       const rate = Math.round((records * 1000) / (now - start));

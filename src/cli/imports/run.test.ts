@@ -18,8 +18,12 @@ function screen(options: { output?: 'json' | 'table'; isWatched?: boolean } = {}
   const context = {
     output,
     terminal: {
-      out: (text: string) => void (printed.out += text),
-      err: (text: string) => void (printed.err += text),
+      out(text: string) {
+        printed.out += text;
+      },
+      err(text: string) {
+        printed.err += text;
+      },
       width: undefined,
       isWatched,
     },
@@ -83,7 +87,7 @@ test('what is refused is listed, on either side, and the rest goes in', async (t
   assert.equal(failure.message, '3 of the things refused:');
   assert.deepEqual(failure.details, [
     'g.yaml: is empty',
-    'f.jsonl:4: large: takes 223 bytes; at most 100 fit into a request',
+    'f.jsonl:4: large: takes 225 bytes; at most 100 fit into a request',
     'f.jsonl:3: b: size: must be small',
   ]);
   assert.match(printed.out, /1 created, 0 updated, 0 unchanged, 3 refused/);
@@ -167,6 +171,6 @@ test('an import that breaks off says how to go on', async () => {
 });
 
 test('refusals that cannot be written are known before anything is sent', async () => {
-  const running = runImport(screen().context, job({ refusalsFile: '/nonexistent/x', send: assert.fail }));
+  const running = runImport(screen().context, job({ refusalsFile: '/nonexistent/x', send: async () => assert.fail() }));
   assert.equal((await failureOf(running)).exitCode, ExitCode.usage);
 });

@@ -128,6 +128,8 @@ test('several paths, a link that was meant, a pipe', async (t) => {
   symlinkSync(join(directory, 'a.yaml'), join(directory, 'link'));
   assert.deepEqual(await read(directory, ['other.txt', 'link']), ['other.txt: b: 1', 'link: a: 1']);
   await assert.rejects(read(directory, ['missing']), /cannot read .*missing: ENOENT/);
+  mkdirSync(join(directory, 'vacant'));
+  await assert.rejects(read(directory, ['vacant']), /nothing to read in .*vacant: no name ends in \.yaml/);
   execFileSync('mkfifo', [join(directory, 'pipe')]);
   spawn('sh', ['-c', 'printf \'{"id":1}\' > pipe'], { cwd: directory });
   assert.deepEqual(await read(directory, ['pipe']), ['pipe:1: {"id":1}']);

@@ -26,6 +26,9 @@ export async function openSource(paths: readonly string[], limit = LIMIT): Promi
   const isStandardInput = paths.includes('-');
   if (isStandardInput && paths.length > 1) throw misused("give either '-' for standard input, or paths");
   const files = isStandardInput ? [] : await findFiles(paths, (refused) => passedOver.push(refused));
+  if (!isStandardInput && files.length + passedOver.length === 0) {
+    throw misused(`nothing to read in ${paths.join(', ')}: no name ends in .yaml, .json, .jsonl, .gz or .zip`);
+  }
   if (!isStandardInput) reading.total = files.reduce((sum, { size }) => sum + size, 0);
   const onRead = (bytes: number): void => {
     reading.read += bytes;

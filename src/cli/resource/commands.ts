@@ -228,7 +228,7 @@ function fieldNamed({ desc }: Method, name: string): DescField {
 }
 
 /** A filter that is empty would be none, and a script whose variable is unset would get everything. */
-function queryOf(command: Command, places: readonly Place[]): Record<string, JsonValue> {
+export function queryOf(command: Command, places: readonly Place[]): Record<string, JsonValue> {
   const given = givenFlags(command, places);
   const empty = given.find(([, value]) => value === '' || (Array.isArray(value) && value.length === 0));
   if (empty) throw misused(`--${empty[0].flag} is empty; leave it out for none`);

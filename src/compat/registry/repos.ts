@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type Message } from '@bufbuild/protobuf';
 import { ReposService } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import {
   type CreateRepoRequest,
@@ -6,36 +6,42 @@ import {
   Registry,
   type Repo,
   RepoCountSchema,
+  RepoSchema,
 } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { readmesOf, requireReadme, setReadme } from '../../domains/registry/readme.ts';
 import { findRepoIn } from '../../domains/registry/repo-operations.ts';
 import { countFollowers } from '../../domains/registry/sync-source.ts';
-import type { Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
-import { adapt, idOf, listAll, within } from '../adapt.ts';
+import type { EventFacts, Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
+import { adapt, idOf, listAll, type Unary, within } from '../adapt.ts';
 import { words } from './repo-words.ts';
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource } = Registry.method;
 
 const fields = { uid: 'id', parent: 'parent_id', expiration_time: 'expiration' };
 
+/** The event tells of the README too, which v2 knows nothing of here. */
+const withAnswer = (facts: EventFacts, message: Repo): EventFacts => ({
+  ...facts,
+  body: { schema: RepoSchema, message },
+});
+
 type Write = Extract<Operation, { mode: 'write' }>;
 
-/** With the README that v1 has in the same message. */
-function withReadme(adapted: Operations, repoOf: (request: never) => Repo | undefined): Operations {
-  const [[id = '', operation] = []] = Object.entries(adapted);
-  const { run, ...rest } = operation as Write;
+/** With the README that v1 has in the same message. v2 has nothing to prepare for repos. */
+function withReadme(adapted: Operations, method: Unary, repoOf: (request: never) => Repo | undefined): Operations {
+  const operation = adapted[idOf(method)] as Write;
+  const readmeIn = (request: Message): string => repoOf(request as never)?.readme ?? '';
   const wrapped: Write = {
-    ...rest,
-    // v2 has nothing to prepare for repos.
-    prepare: async (_ctx, request) => requireReadme(repoOf(request as never)?.readme ?? '', 'readme'),
+    ...operation,
+    prepare: async (_ctx, request) => requireReadme(readmeIn(request), 'readme'),
     async run(ctx, request, prepared) {
-      const answer = (await run(ctx, request, prepared)) as Repo;
-      answer.readme = repoOf(request as never)?.readme ?? '';
+      const answer = (await operation.run(ctx, request, prepared)) as Repo;
+      answer.readme = readmeIn(request);
       await setReadme(ctx, answer.id, answer.readme);
       return answer;
     },
   };
-  return { [id]: wrapped };
+  return { [idOf(method)]: wrapped };
 }
 
 /** Creates a repo; unless that is to be prevented, one that is there already is as good. */
@@ -75,7 +81,9 @@ export const repoOperations = (operations: Operations): Operations => ({
         request: ({ parentId, repo }) => ({ parent: parentId, repo: words.toV2(repo) }),
         response: words.toV1,
         fields,
+        event: withAnswer,
       }),
+      createRepo,
       ({ repo }: CreateRepoRequest) => repo,
     ),
   ),
@@ -84,7 +92,9 @@ export const repoOperations = (operations: Operations): Operations => ({
       request: (repo) => ({ repo: words.toV2(repo), updateMask: words.replaced }),
       response: words.toV1,
       fields,
+      event: withAnswer,
     }),
+    updateRepo,
     (repo: Repo) => repo,
   ),
   ...listAll(operations, listRepos, ReposService.method.listRepos, {

@@ -67,7 +67,7 @@ const getRawSbom = (read: ReadContent): Operation => ({
 });
 
 /** Each is a file to read. */
-const MAX_IMAGES = 50;
+const MAX_IMAGES = 20;
 
 /** The packages of images, as their bills of materials have them. An image that is not there is left out. */
 const listManifestMetadata = (read: ReadContent): Operation => ({

@@ -1,3 +1,4 @@
+import { precondition } from '../../base/errors.ts';
 import {
   SubscriptionSchema,
   SubscriptionsService,
@@ -5,7 +6,7 @@ import {
 import type { Operations } from '../../resource/context.ts';
 import { defineResource, type Resource } from '../../resource/definition.ts';
 import { type Engine, standardOperations } from '../../resource/operations.ts';
-import { addSink, dropSink } from './sink-rows.ts';
+import { addSink, countSinks, dropSink } from './sink-rows.ts';
 import { newSecret, type Seal, type Secrets, secretContext } from './webhook-secret.ts';
 
 /** An address that gets the events of a group and of all below it. Its row in `sink` is what delivery works with. */
@@ -22,6 +23,9 @@ export const subscriptions = defineResource({
 /** Carries the secret of a new subscription, the only time that it is told: its message has no field for it. */
 export const SECRET_HEADER = 'wharfinger-webhook-secret';
 
+/** Every event of the group is written down for each of them. */
+const MAX_PER_GROUP = 100;
+
 export interface SubscriptionOptions {
   readonly seal: Seal;
   /** What keeps an address from being a sink, or nothing. */
@@ -32,7 +36,11 @@ export function subscriptionOperations(engine: Engine, { seal, sinkProblem }: Su
   const resource: Resource<typeof SubscriptionSchema> = {
     ...subscriptions,
     rules: { sink: sinkProblem },
-    beforeCreate(ctx, _subscription, { uid }) {
+    async beforeCreate(ctx, _subscription, { uid, parent }) {
+      if ((await countSinks(ctx.db, parent)) >= MAX_PER_GROUP) {
+        const limit = `a group can have at most ${MAX_PER_GROUP} subscriptions`;
+        throw precondition('TOO_MANY_SUBSCRIPTIONS', parent, limit);
+      }
       const secret = newSecret();
       ctx.setHeader(SECRET_HEADER, secret);
       const secrets: Secrets = { secret: seal(secret, secretContext(uid)) };

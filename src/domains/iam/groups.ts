@@ -19,8 +19,8 @@ export const groups = defineResource({
   schema: GroupSchema,
   parents: ['group', ROOT],
   isScope: true,
-  // Papers of the group itself: without it they mean nothing.
-  cascade: ['terms acceptance', 'access request'],
+  // Papers of the group itself, which mean nothing without it, and what it copied from elsewhere.
+  cascade: ['terms acceptance', 'access request', 'vulnerability'],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
   unique: (group, parent) => [

@@ -26,7 +26,7 @@ export const identities = defineResource({
   plural: 'identities',
   schema: IdentitySchema,
   parents: ['group', ROOT],
-  grantsAccess: true,
+  grantsAccess: 'unless new',
   rules: { name: rules.name(), description: rules.description, company },
   orders: { name: (identity) => identity.name },
   facets: { relationship_type: ({ relationship }) => [String(typeOf(relationship))] },

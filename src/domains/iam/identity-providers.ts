@@ -22,7 +22,7 @@ export const identityProviders = defineResource({
   schema: IdentityProviderSchema,
   parents: ['group'],
   cascade: [externalGroupRoleMappings.kind],
-  grantsAccess: true,
+  grantsAccess: 'unless new',
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   check: problemsOf,
   orders: { name: (provider) => provider.name },

@@ -28,7 +28,7 @@ export const roles = defineResource({
   schema: RoleSchema,
   parents: ['group'],
   rootIsPublic: true,
-  grantsAccess: true,
+  grantsAccess: 'unless new',
   rules: { name: rules.name(), description: rules.description },
   check: ({ capabilities }) => capabilityProblems(capabilities),
   orders: { name: (role) => role.name },

@@ -1,5 +1,5 @@
-import { isIPv4, isIPv6 } from 'node:net';
 import { alreadyExists, type FieldViolation, notFound } from '../../base/errors.ts';
+import { isLoopbackHost } from '../../base/issuer.ts';
 import type { ReadContext, WriteContext } from '../../resource/context.ts';
 import type { Stored } from '../../resource/definition.ts';
 import { find } from '../../resource/read.ts';
@@ -60,15 +60,10 @@ function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
 }
 
 /** Without encryption only on this machine, and never with a password in it. */
-export function helmRepoProblem(text: string): string | undefined {
+function helmRepoProblem(text: string): string | undefined {
   const right = 'must be an https or oci URL with a host and without a password';
   if (text.length > 2048 || !URL.canParse(text)) return right;
   const { protocol, hostname, username, password } = new URL(text);
-  const isSafe = protocol === 'https:' || protocol === 'oci:' || (protocol === 'http:' && isLoopback(hostname));
+  const isSafe = protocol === 'https:' || protocol === 'oci:' || (protocol === 'http:' && isLoopbackHost(hostname));
   return isSafe && hostname !== '' && username === '' && password === '' ? undefined : right;
-}
-
-function isLoopback(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || (isIPv4(host) && host.startsWith('127.')) || (isIPv6(host) && host === '::1');
 }

@@ -21,7 +21,7 @@ export interface AttachedSbom {
 /** `application/spdx+json`, `text/spdx`, `application/vnd.cyclonedx+json` and the like. */
 const SBOM = /\b(?:spdx|cyclonedx)\b/i;
 
-const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 /** Signatures and attestations are referrers too; more than this nobody attaches. */
 const MAX_REFERRERS = 100;
 

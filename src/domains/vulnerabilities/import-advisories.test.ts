@@ -141,6 +141,20 @@ for (const database of databases) {
       await assertConsistent(store.reader);
     });
 
+    test('the same batch twice at once is taken once', async () => {
+      const batch = Array.from({ length: 30 }, () => openssl(newAdvisoryId()));
+      const outcomes = await Promise.all([take(batch, 1000), take(batch, 1000), take(batch.toReversed(), 1000)]);
+      assert.deepEqual(outcomes.map(counts).sort().reverse(), [
+        [30, 0, 0, 0],
+        [0, 0, 30, 0],
+        [0, 0, 30, 0],
+      ]);
+      const edited = batch.map((one) => ({ ...one, author: 'eve' }));
+      const changed = await Promise.all([take(edited, 2000), take(edited.toReversed(), 2000), take(batch, 2000)]);
+      for (const outcome of changed) assert.equal(outcome.refusals.length, 0);
+      await assertConsistent(store.reader);
+    });
+
     test('an id belongs to one group of an organization, and another organization has its own', async () => {
       const [id, free] = [newAdvisoryId(), newAdvisoryId()];
       assert.deepEqual(counts(await take([openssl(id)], 1000)), [1, 0, 0, 0]);

@@ -1,9 +1,7 @@
-import type { FieldViolation } from '../../base/errors.ts';
-import { nameOf } from '../../contract/capabilities.ts';
-import type {
-  Advisory,
-  AdvisoryEvent,
-  AdvisorySchema,
+import {
+  type Advisory,
+  type AdvisorySchema,
+  ReviewState,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import {
   AdvisoryImportsService,
@@ -16,7 +14,7 @@ import { advisoryIdFrom } from './advisory-id.ts';
 import { advisoryProblems } from './advisory-rules.ts';
 import { orderedUid } from './ordered-uid.ts';
 import { replaceEvents } from './replace-events.ts';
-import { APPROVE, isReviewed, mayReview } from './reviews.ts';
+import { isReviewed, mayReview } from './reviews.ts';
 
 /** Each makes one advisory of a group what a record says. */
 export const advisoryImporter: Importer<typeof AdvisorySchema> = {
@@ -39,25 +37,24 @@ export const advisoryImporter: Importer<typeof AdvisorySchema> = {
   },
 };
 
-/** The same for somebody who may not say that an event was reviewed. */
-const unreviewedImporter: typeof advisoryImporter = {
-  ...advisoryImporter,
-  problemsOf: (record) => [...advisoryProblems(record), ...record.events.flatMap(claimedReview)],
-};
-
-const claimedReview = (event: AdvisoryEvent, at: number): FieldViolation[] =>
-  isReviewed(event) ? [{ field: `events[${at}].review_state`, description: `needs ${nameOf(APPROVE)}` }] : [];
-
 export const advisoryImportOperations: Operations = {
   [`${AdvisoryImportsService.typeName}/${AdvisoryImportsService.method.importAdvisories.name}`]: {
     mode: 'write',
     run(ctx, request) {
       const { parent, advisories } = request as ImportAdvisoriesRequest;
-      const importer = mayReview(ctx.caller, parent) ? advisoryImporter : unreviewedImporter;
-      return importRecords(ctx, importer, parent, advisories);
+      const records = mayReview(ctx.caller, parent) ? advisories : advisories.map(unreviewed);
+      return importRecords(ctx, advisoryImporter, parent, records);
     },
   },
 };
+
+/** Somebody who may not approve events brings in events that wait for it. */
+const unreviewed = (record: Advisory): Advisory => ({
+  ...record,
+  events: record.events.map((event) =>
+    isReviewed(event) ? { ...event, reviewer: '', reviewState: ReviewState.PENDING } : event,
+  ),
+});
 
 /** What makes a record without an id the same record when it comes again. */
 const derivedId = (record: Advisory, group: string): string =>

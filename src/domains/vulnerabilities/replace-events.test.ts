@@ -67,10 +67,23 @@ test('who wrote and reviewed an event stays, unless the record says otherwise', 
   const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), ...reviewed, findings })], 5000);
   assert.deepEqual(replaceEvents(advisory, known, [event(1000, { type: fixed('1') })], 6000), known);
 
-  const rejected = event(1000, { type: fixed('1'), reviewState: ReviewState.REJECTED });
-  const [changed, another] = replaceEvents(advisory, known, [rejected], 6000);
+  const renamed = event(1000, { type: fixed('1'), author: 'eve' });
+  const [changed, another] = replaceEvents(advisory, known, [renamed], 6000);
   assert.equal(another, undefined);
-  assert.deepEqual(changed, { ...known[0], reviewState: ReviewState.REJECTED, updateTime: timestampFromMs(6000) });
+  assert.deepEqual(changed, { ...known[0], author: 'eve', updateTime: timestampFromMs(6000) });
+});
+
+test('a review that was made here stands, and an event that waits for one may come reviewed', () => {
+  const { PENDING, APPROVED, REJECTED } = ReviewState;
+  const after = (stored: ReviewState, given: ReviewState) => {
+    const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), reviewState: stored })], 5000);
+    return replaceEvents(advisory, known, [event(1000, { type: fixed('1'), reviewState: given })], 6000)[0]
+      ?.reviewState;
+  };
+  assert.equal(after(REJECTED, APPROVED), REJECTED);
+  assert.equal(after(APPROVED, PENDING), APPROVED);
+  assert.equal(after(PENDING, APPROVED), APPROVED);
+  assert.equal(after(PENDING, ReviewState.UNSPECIFIED), PENDING);
 });
 
 test('an event that says something else of the same time was rewritten, and must be reviewed again', () => {

@@ -5,11 +5,12 @@ import {
   type AdvisoryEvent,
   AdvisoryEventSchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { isReviewed } from './reviews.ts';
 
 /**
  * The events of an advisory after a record came in: those of the record, oldest first. What happened when makes an event.
- * One that was there stays the same event and keeps what the record does not say, such as who reviewed it; one that says
- * something else of the same time was rewritten, which nobody has reviewed.
+ * One that was there stays the same event and keeps what the record does not say, and a review that was made here; one
+ * that says something else of the same time was rewritten, which nobody has reviewed.
  */
 export function replaceEvents(
   advisory: string,
@@ -29,7 +30,7 @@ export function replaceEvents(
     return at < 0 ? undefined : left.splice(at, 1)[0];
   };
 
-  const wanted = given.length > 1 ? withoutRepeats(given, contentOf) : given;
+  const wanted = mayRepeat(given) ? withoutRepeats(given, contentOf) : given;
   const same = wanted.map((event) =>
     take((known) => isAtTimeOf(event, known) && contentOf(known) === contentOf(event)),
   );
@@ -49,6 +50,12 @@ const encodeContent = ({ $typeName, type }: AdvisoryEvent): string => {
   const event = { $typeName, type, uid: '', author: '', reviewer: '', reviewState: 0, findings: new Uint8Array() };
   return Buffer.from(toBinary(AdvisoryEventSchema, event)).toString('latin1');
 };
+
+/** Whether two may be the same, by a look that costs nothing. */
+function mayRepeat(events: readonly AdvisoryEvent[]): boolean {
+  const moments = new Set(events.map((event) => `${event.type.case} ${timeOf(event)}`));
+  return moments.size < events.length || (events.length > 1 && events.some(({ createTime }) => !createTime));
+}
 
 /** An event without a time repeats any that says the same. */
 function withoutRepeats(
@@ -70,8 +77,12 @@ const isAtTimeOf = (given: AdvisoryEvent, known: AdvisoryEvent): boolean =>
   given.createTime === undefined || timeOf(given) === timeOf(known);
 
 function confirmed(known: AdvisoryEvent, given: AdvisoryEvent, now: number): AdvisoryEvent {
-  const event = { ...signed(known, given), reviewer: given.reviewer || known.reviewer };
-  event.reviewState = given.reviewState || known.reviewState;
+  const event = signed(known, given);
+  // Files say of everything that it was published. Whoever looked at it here knows better.
+  if (!isReviewed(known)) {
+    event.reviewer = given.reviewer || known.reviewer;
+    event.reviewState = given.reviewState || known.reviewState;
+  }
   const isSame =
     event.author === known.author &&
     event.reviewer === known.reviewer &&

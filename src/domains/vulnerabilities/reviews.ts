@@ -7,7 +7,7 @@ import {
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import type { Caller } from '../../resource/context.ts';
 
-export const APPROVE = Capability.CAP_ADVISORIES_APPROVE;
+const APPROVE = Capability.CAP_ADVISORIES_APPROVE;
 
 /** Whether the event claims that somebody has judged it. */
 export const isReviewed = ({ reviewState }: AdvisoryEvent): boolean => reviewState > ReviewState.PENDING;

@@ -20,8 +20,7 @@ import { advisoryProblems, eventProblems } from './advisory-rules.ts';
 import { orderedUid } from './ordered-uid.ts';
 import { isReviewed, requireReview } from './reviews.ts';
 
-/** Advisories one at a time, with every event by itself. The contract checked what the caller may; reviews are checked here. */
-
+/** Stores a new advisory with its events. What the caller may, the contract has checked; all but reviews. */
 export async function createAdvisory(ctx: WriteContext, group: string, given: Advisory): Promise<Advisory> {
   const { db, caller, now } = ctx;
   refuse(advisoryProblems(given));
@@ -71,8 +70,8 @@ export async function updateEvent(ctx: WriteContext, given: AdvisoryEvent): Prom
   const { events } = messageOf(before);
   const known = events.find((event) => event.uid === uid);
   if (!known) throw notFound('advisory event', uid);
-  const { createTime = timestampFromMs(ctx.now), updateTime } = known;
-  const event = { ...signed(ctx, given), uid, updateTime, createTime: given.createTime ?? createTime } as AdvisoryEvent;
+  const createTime = timestampFromMs(timeOf(given.createTime ? given : known));
+  const event = { ...signed(ctx, given), uid, createTime, ...(known.updateTime && { updateTime: known.updateTime }) };
   if (equals(AdvisoryEventSchema, event, known)) return known;
   if (isReviewed(event)) requireReview(ctx.caller, uid);
   const changed = { ...event, updateTime: timestampFromMs(ctx.now) };
@@ -109,7 +108,7 @@ async function store({ db, now, unchanged }: WriteContext, before: Stored, messa
 
 function begun(ctx: WriteContext, advisory: string, given: AdvisoryEvent): AdvisoryEvent {
   const time = timestampFromMs(ctx.now);
-  const createTime = given.createTime ? timestampFromMs(timestampMs(given.createTime)) : time;
+  const createTime = given.createTime ? timestampFromMs(timeOf(given)) : time;
   return { ...signed(ctx, given), uid: newUid(advisory), createTime, updateTime: time };
 }
 

@@ -10,40 +10,45 @@ const SCHEMA_VERSION = '1.7.0';
 
 /** An advisory as an OSV record: about one package, under the advisory's own id. */
 export function encodeOsv(advisory: AdvisoryJson): Fields {
-  const { createTime, updateTime } = advisory;
   const essence = essenceOf(advisory);
-  const { deleteTime, aliases = [], severities = [], events = [] } = essence;
+  const head = headOf(advisory, essence);
+  const recorded = recordedIn(essence.events ?? []);
+  // What was recorded may be anything that somebody sent; only what can be read again is written again.
+  const [record, core] = (recorded && readable({ ...head, affected: named(essence, recorded) })) ??
+    readable({ ...head, affected: named(essence, [{ ranges: [rangeOf(essence)] }]) }) ?? [head, {}];
+  const rest = restOf(essence, core);
+  return rest === undefined ? record : { ...record, database_specific: { [REST_KEY]: rest } };
+}
+
+function headOf({ createTime, updateTime }: AdvisoryJson, essence: AdvisoryJson): Fields {
+  const { advisoryId: id, deleteTime, aliases = [], severities = [], events = [] } = essence;
   const published = events[0]?.createTime ?? createTime;
   const vectors = severities.filter(isVector).map(({ type, score }) => ({ type: type.replace(/^TYPE_/, ''), score }));
-  const record = {
+  return {
     schema_version: SCHEMA_VERSION,
-    id: advisory.advisoryId,
+    id,
     modified: updateTime ?? events.at(-1)?.createTime ?? new Date(0).toISOString(),
     ...(published !== undefined && { published }),
     ...(deleteTime !== undefined && { withdrawn: deleteTime }),
     ...(aliases.length > 0 && { aliases }),
     ...(vectors.length > 0 && { severity: vectors }),
-    affected: affectedOf(essence),
   };
-  const rest = restOf(essence, readable(record));
-  return rest === undefined ? record : { ...record, database_specific: { [REST_KEY]: rest } };
 }
 
-/** As much of an advisory as the format can say. */
-function readable(record: Fields): Fields {
+/** A record and what a reader makes of it; nothing when it would be refused. */
+function readable(record: Fields): [record: Fields, core: Fields] | undefined {
   try {
-    return decodeOsv(record)[0] ?? {};
+    return [record, decodeOsv(record)[0] ?? {}];
   } catch {
-    return {};
+    return undefined;
   }
 }
 
-function affectedOf(advisory: AdvisoryJson): Fields[] {
-  const { artifactName: name, artifactType: type = '', events = [] } = advisory;
+function named(advisory: AdvisoryJson, entries: readonly Fields[]): Fields[] {
+  const { artifactName: name, artifactType: type = '' } = advisory;
   const purl = purlOf({ type, name });
-  const named = { ecosystem: ecosystemOf(advisory), name, ...(purl !== undefined && { purl }) };
-  const recorded = recordedIn(events) ?? [{ ranges: [{ type: 'ECOSYSTEM', events: limitsOf(events) }] }];
-  return recorded.map((entry) => ({ package: named, ...entry }));
+  const names = { ecosystem: ecosystemOf(advisory), name, ...(purl !== undefined && { purl }) };
+  return entries.map((entry) => ({ package: names, ...entry }));
 }
 
 /** Imports from OSV keep the ecosystem as the type of the component; others follow from the type of the artifact. */
@@ -67,8 +72,8 @@ function recordedIn(events: readonly EventJson[]): Fields[] | undefined {
 const isOsvEntry = (value: unknown): boolean => isFields(value) && ('ranges' in value || 'versions' in value);
 
 /** Where the vulnerability begins and ends, by the newest event. One that never was ends where it begins. */
-function limitsOf(events: readonly EventJson[]): Fields[] {
+function rangeOf({ events = [] }: AdvisoryJson): Fields {
   const last = events.findLast((event) => !event.detection);
   const fixed = last?.falsePositiveDetermination ? '0' : last?.fixed?.fixedVersion;
-  return [{ introduced: '0' }, ...(fixed ? [{ fixed }] : [])];
+  return { type: 'ECOSYSTEM', events: [{ introduced: '0' }, ...(fixed ? [{ fixed }] : [])] };
 }

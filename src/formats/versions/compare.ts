@@ -22,10 +22,3 @@ export type VersionRules = keyof typeof comparisons;
  * know as a version is older than all that they do, so that any texts can be sorted.
  */
 export const compareVersions = (rules: VersionRules, a: string, b: string): number => comparisons[rules](a, b);
-
-/** The newest of some versions; nothing when there are none. */
-export const newestOf = (rules: VersionRules, versions: Iterable<string>): string | undefined =>
-  [...versions].reduce<string | undefined>(
-    (newest, one) => (newest === undefined || compareVersions(rules, newest, one) < 0 ? one : newest),
-    undefined,
-  );

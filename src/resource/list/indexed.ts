@@ -14,6 +14,9 @@ import { sourcesOf, type Way } from './way.ts';
 /** SQLite takes at most 500 terms in a compound SELECT; callers with more scopes are served in several rounds. */
 const SOURCES_PER_ROUND = 100;
 
+/** Rows that each source may bring to be sorted with those of the others. */
+const MAX_SORTED = 500;
+
 const UNORDERED: Order = { terms: [], uidDescending: false };
 
 /** Lists collections by their listing index: a seek per collection, whatever its size. */
@@ -60,7 +63,7 @@ export async function indexedPlan(
     return sort === 'uid' || !isKept ? inUidOrder : { by: 'whole', sort };
   }
 
-  function shapesOf(way: Way, by: Order, afterCursor: boolean): Shape[] {
+  function shapesOf(way: Way, by: Order, afterCursor: boolean, window: number): Shape[] {
     const found = 'filter' in way ? way.filter : undefined;
     const sort = 'sort' in way ? way.sort : 'uid';
     const referring = references.filter((filter) => filter !== found);
@@ -68,12 +71,12 @@ export async function indexedPlan(
     const survey = { resource, reading, lists };
     const rounds = inRounds(collections.map((collection) => sourcesOf(way, survey, collection)));
     const common = { sort, order: by, afterCursor, equals, since, referring, overlapping, bytewise: db.bytewise };
-    return rounds.map((sources) => ({ sources, ...common }));
+    return rounds.map((sources) => ({ sources, sorts: sources.length > 4 && window <= MAX_SORTED, ...common }));
   }
 
   async function count(): Promise<number> {
     let total = 0;
-    for (const shape of shapesOf(wayToCount(), UNORDERED, false)) {
+    for (const shape of shapesOf(wayToCount(), UNORDERED, false, Infinity)) {
       const { text, bind } = countStatement(shape);
       const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
       total += row?.n ?? 0;
@@ -110,7 +113,7 @@ export async function indexedPlan(
     skip: number,
     matching: number,
   ): Promise<PageRow[]> {
-    const shapes = shapesOf(wayToPage(matching, limit + skip), by, cursor !== undefined);
+    const shapes = shapesOf(wayToPage(matching, limit + skip), by, cursor !== undefined, limit + skip);
 
     // Rounds are merged afterwards, so each must bring what the merge may skip.
     const alone = shapes.length <= 1;
@@ -119,7 +122,8 @@ export async function indexedPlan(
     const found: PageRow[] = [];
     for (const shape of shapes) {
       const { text, bind } = pageStatement(shape);
-      const values = { kind: resource.kind, ...window, ...at, cursor_uid: cursor?.uid ?? null };
+      const enough = window.inner * shape.sources.length;
+      const values = { kind: resource.kind, enough, ...window, ...at, cursor_uid: cursor?.uid ?? null };
       found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
     }
     return alone ? found : found.sort(comparing(by)).slice(skip, skip + limit);

@@ -5,8 +5,7 @@ import type { Log } from '../../base/log.ts';
 import { encodeJson } from '../../contract/json/encode.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import type { Call } from '../../pipeline/call.ts';
-import { type Cancellation, newCancellation } from '../cancellation.ts';
-import { requestIdOf } from '../request-id.ts';
+import { clientGone, requestIdOf } from '../request-id.ts';
 import type { ErrorContext } from '../status.ts';
 import { statusJson } from '../status.ts';
 import { hasBody, readBody } from './body.ts';
@@ -48,7 +47,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     for (const route of method.routes) readers.set(route, requestReader(method, route));
   }
 
-  async function answer(req: IncomingMessage, requestId: string, cancellation: Cancellation): Promise<Answer> {
+  async function answer(req: IncomingMessage, requestId: string, signal: AbortSignal): Promise<Answer> {
     const { method: verb = '', headers } = req;
     let domain: string | undefined;
     try {
@@ -61,7 +60,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
         return { status: 204, headers: { allow, ...cors.preflight(headers.origin, allow) }, text: '' };
       }
       domain = match.method.domain;
-      return await perform(match, query, req, requestId, cancellation);
+      return await perform(match, query, req, requestId, signal);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId }, 'request failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the request failed');
@@ -74,7 +73,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     query: string,
     req: IncomingMessage,
     requestId: string,
-    cancellation: Cancellation,
+    signal: AbortSignal,
   ): Promise<Answer> {
     const read = readers.get(route);
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
@@ -85,9 +84,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       authorization: req.headers.authorization,
       requestId,
       peer: { address: req.socket.remoteAddress ?? '', userAgent: req.headers['user-agent'] ?? '' },
-      get signal() {
-        return cancellation.signal;
-      },
+      signal,
       setHeader(name, value) {
         headers[name] = value;
       },
@@ -102,11 +99,11 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
 
   return (req, res) => {
     const requestId = requestIdOf((name) => req.headers[name]?.toString(), newRequestId);
-    const cancellation = newCancellation();
+    const cancellation = new AbortController();
     res.once('close', () => {
-      if (!res.writableFinished) cancellation.cancel();
+      if (!res.writableFinished) cancellation.abort(clientGone);
     });
-    answer(req, requestId, cancellation).then(({ status, headers, text }) => {
+    answer(req, requestId, cancellation.signal).then(({ status, headers, text }) => {
       const head: OutgoingHttpHeaders = {
         'x-request-id': requestId,
         'x-content-type-options': 'nosniff',

@@ -29,7 +29,8 @@ export declare type ImportAdvisoriesRequest = Message<"wharfinger.imports.v1.Imp
    * At most 1000. The advisory id says which advisory of the organization a record is about. A record without one gets
    * an id that follows from the group, its artifact and component, and its legacy id or, without one, its aliases: sent
    * again, it is about the same advisory. Aliases and events become exactly those of the record; an event that stays
-   * keeps its uid and, unless the record says otherwise, who wrote and who reviewed it. Any other field that a record
+   * keeps its uid, its review and, unless the record says otherwise, its author. Who may not approve events brings in
+   * events that wait for review. Any other field that a record
    * leaves empty stays as it was, because not every format can say it. What no record is about is left alone. Besides
    * what anybody may write, the advisory id, the legacy id, the severities, the time of withdrawal and the times of
    * events count.
