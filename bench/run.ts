@@ -24,7 +24,12 @@ const suites: Readonly<Record<string, Suite>> = {
   ...{ rest, grpc, writes, scale, access, postgres, workers, startup, memory },
 };
 /** Programs that print figures of their own. */
-const others = ['blobs', 'registry', 'events', 'advisories'];
+const others: Readonly<Record<string, readonly string[]>> = {
+  blobs: ['64', '3'],
+  registry: [],
+  events: [],
+  advisories: [],
+};
 
 const ROOT = join(import.meta.dirname, '..');
 const RESULTS = join(import.meta.dirname, 'results.json');
@@ -51,11 +56,11 @@ for (const [name, suite] of Object.entries(suites)) {
   results[name] = await suite(print);
   for (const result of results[name]) print(`${isMet(result) ? '  ' : '! '}${describe(result)}`);
 }
-for (const name of others) {
+for (const [name, args] of Object.entries(others)) {
   const program = join(import.meta.dirname, `${name}.ts`);
   if (!isAsked(name) || !existsSync(program)) continue;
   print(`\n${name}`);
-  spawnSync(process.execPath, [program], { stdio: 'inherit', cwd: ROOT, timeout: 120_000 });
+  spawnSync(process.execPath, [program, ...args], { stdio: 'inherit', cwd: ROOT, timeout: 60_000 });
 }
 if (isAsked('growth')) writeFileSync(PLOT, plot(await growth(print)));
 
@@ -89,5 +94,9 @@ function writeTable({ when, machine, load, results: all }: Report): void {
     ...lines,
   ].join('\n');
   const page = readFileSync(PAGE, 'utf8');
-  writeFileSync(PAGE, page.replace(/(<!-- results -->\n)[\s\S]*?(\n<!-- end of results -->)/, `$1${table}$2`));
+  const between = /(<!-- results -->)[\s\S]*?(<!-- end of results -->)/;
+  writeFileSync(
+    PAGE,
+    page.replace(between, (_, begin: string, end: string) => `${begin}\n\n${table}\n\n${end}`),
+  );
 }

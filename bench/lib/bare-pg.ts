@@ -22,7 +22,7 @@ process.on('message', async ({ url, text, values, atOnce, seconds }: BareStateme
       const own = values[runs++ % values.length] ?? [];
       // Whatever stands for something new becomes new.
       const filled = own.map((value) => (value === '$new' ? `${process.hrtime.bigint()}-${runs}` : value));
-      await connections.query({ name: text, text, values: filled });
+      await connections.query({ name: 'bare', text, values: filled });
     }
   };
   await Promise.all(Array.from({ length: atOnce }, repeat));

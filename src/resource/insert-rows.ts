@@ -1,8 +1,11 @@
 import type { Maybe, Value } from '../store/store.ts';
 import { together } from '../store/together.ts';
 
-/** A few lengths, so that a few prepared statements serve any number of rows. */
-const LENGTHS = [16, 4, 1];
+/**
+ * A few lengths, so that a few prepared statements serve any number of rows. A statement saves each page that it changes,
+ * in case it fails halfway: many short ones write the same page many times.
+ */
+const LENGTHS = [128, 16, 4, 1];
 
 const statements = new Map<string, string>();
 

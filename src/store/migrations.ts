@@ -4,7 +4,7 @@ import { foundation } from './schema/0001-foundation.ts';
 import { identity } from './schema/0002-identity.ts';
 import { registry } from './schema/0003-registry.ts';
 import { delivery } from './schema/0004-delivery.ts';
-import { reports } from './schema/0006-reports.ts';
+import { reports } from './schema/0005-reports.ts';
 import type { Store, Transaction } from './store.ts';
 
 export interface Migration {

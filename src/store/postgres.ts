@@ -130,9 +130,11 @@ async function transact<T>(pool: pg.Pool, prepare: Prepare, work: (tx: Transacti
       return rethrow(error);
     });
   const session = openSession({
-    all: async <R extends Row>(sql: string, ...params: Value[]) => (await ask<R>(prepare(sql, params))).rows,
-    get: async <R extends Row>(sql: string, ...params: Value[]) => (await ask<R>(prepare(sql, params))).rows[0],
-    run: async (sql, ...params) => (await ask(prepare(sql, params))).rowCount ?? 0,
+    // Prepared at once: what is refused here, without the database, must be known before anything else is sent.
+    all: <R extends Row>(sql: string, ...params: Value[]) => ask<R>(prepare(sql, params)).then(({ rows }) => rows),
+    get: <R extends Row>(sql: string, ...params: Value[]): Promise<R | undefined> =>
+      ask<R>(prepare(sql, params)).then(({ rows }) => rows[0]),
+    run: (sql, ...params) => ask(prepare(sql, params)).then(({ rowCount }) => rowCount ?? 0),
     bytewise: BYTEWISE,
     lock: LOCK,
   });

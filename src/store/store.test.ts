@@ -143,6 +143,28 @@ for (const database of databases) {
       assert.deepEqual(await keys(), ['a']);
     });
 
+    it('commits what was posted with all else, and nothing of it when a posted statement fails', async () => {
+      await store.write(async (tx) => {
+        tx.post(PUT, 'a', 'posted');
+        await tx.run(PUT, 'b', 'run');
+      });
+      assert.deepEqual(await keys(), ['a', 'b']);
+      for (const [bad, failure] of [
+        ['a', UniqueViolation],
+        ['\0', { code: Code.INVALID_ARGUMENT }],
+      ] as const) {
+        // Last of all, so that nothing but the commit can notice.
+        await assert.rejects(
+          store.write(async (tx) => {
+            await tx.run(PUT, 'c', '');
+            tx.post(PUT, bad, '');
+          }),
+          failure,
+        );
+        assert.deepEqual(await keys(), ['a', 'b']);
+      }
+    });
+
     it('refuses a statement that comes after the end of its transaction', async () => {
       let kept: Transaction | undefined;
       await store.write((tx) => {

@@ -34,8 +34,8 @@ export interface GrpcOptions {
 
 export interface Grpc {
   accept(socket: Socket): void;
-  /** Refuses new calls and resolves when the running ones are answered or their connections are gone. */
-  stop(): Promise<void>;
+  /** Refuses new calls, lets the running ones end, and lets go of everything when all connections are `closed`. */
+  stop(closed: Promise<void>): Promise<void>;
 }
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -93,9 +93,12 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   return {
     accept: connections.injectConnection,
-    stop() {
+    async stop(closed) {
       health.stop();
-      return new Promise((resolve) => server.tryShutdown(() => resolve()));
+      // Its own word that all is over sometimes never comes, when a client leaves at this very moment.
+      server.tryShutdown(() => {});
+      await closed;
+      server.forceShutdown();
     },
   };
 }

@@ -13,8 +13,8 @@ export interface ListenerOptions {
   readonly http: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
   readonly grpc: {
     accept(socket: Socket): void;
-    /** Refuses new calls and resolves when the running ones are answered or their connections are gone. */
-    stop(): Promise<void>;
+    /** Refuses new calls, lets the running ones end, and lets go of everything when all connections are `closed`. */
+    stop(closed: Promise<void>): Promise<void>;
   };
   /** PEM texts; without them the wire is plaintext. */
   readonly tls?: { readonly cert: string; readonly key: string };
@@ -130,7 +130,7 @@ export function createListener(options: ListenerOptions): Listener {
       log.warn({ connections: open.size }, 'cutting off connections that did not finish in time');
       for (const socket of open) socket.destroy();
     }, graceMs);
-    await Promise.all([closing, grpc.stop()]);
+    await grpc.stop(closing);
     clearTimeout(timer);
   }
 

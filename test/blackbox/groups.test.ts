@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
-import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
+import { Identities } from '../../src/contract/gen/platform/events/v1/identities.platform_pb.js';
 import { databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -233,7 +233,7 @@ for (const database of databases) {
       });
 
       test('a method without a handler says so', async () => {
-        await rejects(api.call(SubscriptionsService.method.listSubscriptions), Code.UNIMPLEMENTED);
+        await rejects(api.call(Identities.method.create), Code.UNIMPLEMENTED);
       });
     }
   });

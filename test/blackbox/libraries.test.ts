@@ -4,6 +4,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { suffixOf } from '../../src/base/uid.ts';
+import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import {
   type Artifact,
   ArtifactsService,
@@ -23,6 +24,7 @@ import type { Client } from '../support/wires.ts';
 
 const { listArtifacts, listArtifactVersions, getArtifactCount } = ArtifactsService.method;
 const { importJavaLibraries, importPythonLibraries } = LibraryImportsService.method;
+const { deleteGroup } = GroupsService.method;
 const { JAVA, PYTHON } = Ecosystem;
 
 type Given = Exclude<MessageInitShape<typeof LibraryVersionSchema>, LibraryVersion>;
@@ -327,6 +329,15 @@ everywhere('libraries', (bench) => {
       refusals.map(({ index, field }) => [index, field]),
       [[2, 'files']],
     );
+  });
+
+  test('libraries go with their group', async () => {
+    const doomed = await bench.newGroup();
+    await bench.api.call(importPythonLibraries, { parent: doomed, versions: PYTHONS });
+    const seen = async () => (await bench.api.call(listArtifacts, { ecosystems: [PYTHON] })).totalCount;
+    const before = await seen();
+    await bench.api.call(deleteGroup, { uid: doomed });
+    assert.equal(before - (await seen()), 4n);
   });
 
   test('who may push one ecosystem may not push another', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Looks again and again until what it sees is right, and answers that; for what happens soon after an answer. */
 export async function until<T>(

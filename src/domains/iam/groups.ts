@@ -20,7 +20,7 @@ export const groups = defineResource({
   parents: ['group', ROOT],
   isScope: true,
   // Papers of the group itself, which mean nothing without it, and what it copied from elsewhere.
-  cascade: ['terms acceptance', 'access request', 'vulnerability'],
+  cascade: ['terms acceptance', 'access request', 'vulnerability', 'artifact'],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
   unique: (group, parent) => [

@@ -22,6 +22,7 @@ export const artifacts = defineResource({
   plural: 'artifacts',
   schema: ArtifactSchema,
   parents: ['group'],
+  cascade: ['artifact version'],
   unique: ({ ecosystem, name }, group) => [
     { key: artifactKey(group, ecosystem, name), taken: `an artifact named ${name} exists in ${group}` },
   ],

@@ -2,7 +2,7 @@ import type { Migration } from '../migrations.ts';
 
 /** What scanners said about images, beside the resource that lists of reports show. */
 export const reports: Migration = {
-  id: 6,
+  id: 5,
   name: 'reports',
   up: ({ text, integer, blob, table }) => [
     // Vulnerabilities is the digest of the findings that comparisons need; the findings themselves and the report as it
