@@ -13,6 +13,20 @@ interface Job {
   reject(error: unknown): void;
 }
 
+/** What is said around the statements of a job, and to undo them. */
+interface Frame {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly undo: readonly string[];
+}
+
+const AMONG_OTHERS: Frame = {
+  before: ['SAVEPOINT job'],
+  after: ['RELEASE job'],
+  undo: ['ROLLBACK TO job', 'RELEASE job'],
+};
+const ALONE: Frame = { before: [], after: [], undo: ['ROLLBACK'] };
+
 export interface GroupCommit {
   write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
   /** Resolves when no write is waiting or under way. */
@@ -21,7 +35,8 @@ export interface GroupCommit {
 
 /**
  * Writes that come together share a transaction, and with it the one sync to disk that a commit costs. Each has a
- * savepoint of its own: when it throws, it alone is undone. Nobody gets an answer before the commit.
+ * savepoint of its own: when it throws, it alone is undone. One that came alone has none, because SQLite copies every page
+ * that changes under a savepoint. Nobody gets an answer before the commit.
  */
 export function createGroupCommit(connection: Connection, begin: () => Promise<void>): GroupCommit {
   const waiting: Job[] = [];
@@ -40,8 +55,9 @@ export function createGroupCommit(connection: Connection, begin: () => Promise<v
     const answers: (() => void)[] = [];
     try {
       await begin();
-      for (const job of batch) answers.push(await runAlone(job));
-      connection.run('COMMIT');
+      for (const job of batch) answers.push(await (batch.length === 1 ? run(job, ALONE) : run(job, AMONG_OTHERS)));
+      // Unless the one job was undone.
+      if (connection.inTransaction()) connection.run('COMMIT');
     } catch (cause) {
       rollBack();
       // Also those that failed by themselves: they may have done so over rows that are now undone.
@@ -52,20 +68,19 @@ export function createGroupCommit(connection: Connection, begin: () => Promise<v
     for (const answer of answers) answer();
   }
 
-  /** Runs a job in its savepoint and hands back the answer to give once the batch is committed. */
-  async function runAlone(job: Job): Promise<() => void> {
+  /** Runs a job and hands back the answer to give once the batch is committed. */
+  async function run(job: Job, { before, after, undo }: Frame): Promise<() => void> {
     const session = openSession(connection);
-    connection.run('SAVEPOINT job');
+    for (const sql of before) connection.run(sql);
     try {
       const value = await job.work(session.tx);
       if (session.failure() !== undefined) throw session.failure();
-      connection.run('RELEASE job');
+      for (const sql of after) connection.run(sql);
       return () => job.resolve(value);
     } catch (error) {
       // A full disk or an I/O error can make SQLite undo the whole transaction: then no other job of it survives.
       if (!connection.inTransaction()) throw session.failure() ?? error;
-      connection.run('ROLLBACK TO job');
-      connection.run('RELEASE job');
+      for (const sql of undo) connection.run(sql);
       return () => job.reject(error);
     } finally {
       session.end();

@@ -114,11 +114,14 @@ export const isBusy = (error: unknown): boolean =>
   error instanceof Error && ((resultCode(error.cause) ?? 0) & 0xff) === BUSY;
 
 /**
+ * After a statement that failed, its transaction is undone anyway (session.ts). So an insert need not undo itself, for which
+ * SQLite would copy every page that it changes.
+ *
  * Parameters by number, or by place where each comes once and in order. Node asks for the name of each that it binds, for
  * which SQLite walks the list of names: numbers in a long statement cost quadratic time.
  */
 function inSqlite(sql: string): string {
   const numbers = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
   const isInOrder = numbers.every((number, at) => number === at + 1);
-  return sql.replace(/\$(\d+)/g, isInOrder ? '?' : '?$1');
+  return sql.replace(/\$(\d+)/g, isInOrder ? '?' : '?$1').replace(/^INSERT INTO/, 'INSERT OR FAIL INTO');
 }
