@@ -173,7 +173,7 @@ async function serve(
   ];
   const listener = createListener({
     http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
-    grpc: createGrpc({ ...wire, files: [...files, ...betaFiles(v2Files)] }),
+    grpc: createGrpc({ ...wire, files: () => [...files, ...betaFiles(v2Files)] }),
     serviceDomain,
     newRequestId: randomUUID,
     log,

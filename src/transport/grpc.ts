@@ -23,7 +23,7 @@ export interface GrpcOptions {
   readonly methods: readonly Method[];
   readonly call: Call;
   /** What reflection shows. */
-  readonly files: readonly DescFile[];
+  readonly files: () => readonly DescFile[];
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
   readonly maxMessageBytes?: number;

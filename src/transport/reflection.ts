@@ -10,10 +10,13 @@ import { type DescriptorIndex, indexFiles, withDependencies } from './descriptor
  * gRPC server reflection, for tools such as grpcurl. The package `@grpc/reflection` re-encodes descriptors and loses
  * every custom option on the way: our routes, capabilities and field behaviours. Here they arrive byte for byte.
  */
-export function addReflection(server: Server, files: readonly DescFile[]): void {
-  const index = indexFiles(files);
+export function addReflection(server: Server, files: () => readonly DescFile[]): void {
+  // Most servers are never asked, and their start need not wait for it.
+  let index: DescriptorIndex | undefined;
   const serve = (stream: ServerDuplexStream<Buffer, Buffer>) => {
-    stream.on('data', (request: Buffer) => stream.write(respond(index, request)));
+    index ??= indexFiles(files());
+    const known = index;
+    stream.on('data', (request: Buffer) => stream.write(respond(known, request)));
     stream.on('end', () => stream.end());
   };
   // The two versions differ in nothing but their names.

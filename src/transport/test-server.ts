@@ -60,7 +60,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     grpc: createGrpc({
       ...common,
       methods: methodTable(contract),
-      files,
+      files: () => files,
       call,
       ...(maxMessageBytes && { maxMessageBytes }),
       ...(maxConnectionMs && { maxConnectionMs }),
