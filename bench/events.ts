@@ -195,7 +195,7 @@ async function creates(store: Store): Promise<Result> {
         authorization: undefined,
         requestId: '',
         peer: { address: '', userAgent: '' },
-        signal: new AbortController().signal,
+        signal: () => new AbortController().signal,
         read: () => create(CreateGroupRequestSchema, { parent: organization, group: { name: `group ${++named}` } }),
       });
     }

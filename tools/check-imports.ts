@@ -20,7 +20,7 @@ const rows = [
 ];
 const rank = new Map(rows.flatMap((layers, row) => layers.map((layer) => [layer, row] as const)));
 
-const network = /^node:(?:http|https|http2|net|tls)$|^@grpc\//;
+const network = /^node:(?:http|https|http2|net|tls)$|^@grpc\/|\/node-http\.ts$/;
 const edges = new Set(['transport', 'oci', 'cli', 'main', 'delivery', 'identity']);
 
 const statement =

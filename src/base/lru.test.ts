@@ -31,3 +31,15 @@ test('values that count as false are values', () => {
   lru.delete('a');
   assert.equal(lru.get('a'), undefined);
 });
+
+test('entries can go from anywhere, and the order of the others stays', () => {
+  const lru = createLru<string, number>(4);
+  for (const gone of 'adbc') {
+    for (const key of 'abcd') lru.set(key, 1);
+    lru.delete(gone);
+    lru.delete('never there');
+    for (const key of 'efg') lru.set(key, 1);
+    const youngest = [...'abcd'].filter((key) => key !== gone).at(-1);
+    assert.equal(held(lru, 'abcdefg'), `${youngest}efg`, `without ${gone}`);
+  }
+});

@@ -1,16 +1,10 @@
-import {
-  AggregatorRegistry,
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client';
+import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
-import { countBy, timeBy } from './tallies.ts';
+import { lazyPackage } from './lazy-package.ts';
+import { countBy, gauge, type Metric, timeBy } from './tallies.ts';
 import { version } from './version.ts';
+
+const prometheus = lazyPackage<typeof import('prom-client')>('prom-client');
 
 export type DatabaseOperation = 'read' | 'write';
 /** `refused` is a transaction that our own rules rolled back; `error` is trouble with the database. */
@@ -44,7 +38,9 @@ export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string
 
 /** The metrics of several processes that are one server to the outside, in the Prometheus text format. */
 export const mergedText = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
-  AggregatorRegistry.aggregate(snapshots as unknown as object[]).metrics();
+  prometheus()
+    .AggregatorRegistry.aggregate(snapshots as unknown as object[])
+    .metrics();
 
 // From a cached read to the default deadline of a request.
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -56,9 +52,8 @@ const lagBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 1800, 10_0
 
 /** The metrics of one server. Several may live in one process, so each has its own registry. */
 export function createMetrics(): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const requestsOf = countBy(registry, {
+  const metrics: Metric[] = [];
+  const requestsOf = countBy(metrics, {
     name: 'wharf_requests_total',
     help: 'Requests answered, by method, wire and status code.',
     labelNames: ['method', 'wire', 'code'],
@@ -68,8 +63,8 @@ export function createMetrics(): Metrics {
     help: 'Time from a request to its answer.',
     labelNames: ['method', 'wire'],
   };
-  const requestDurationOf = timeBy(registry, requestDuration, requestBuckets);
-  const operationsOf = countBy(registry, {
+  const requestDurationOf = timeBy(metrics, requestDuration, requestBuckets);
+  const operationsOf = countBy(metrics, {
     name: 'wharf_database_operations_total',
     help: 'Database reads and write transactions, by outcome.',
     labelNames: ['operation', 'outcome'],
@@ -79,58 +74,43 @@ export function createMetrics(): Metrics {
     help: 'Time of a database read, or of a write transaction until it is durable.',
     labelNames: ['operation'],
   };
-  const operationDurationOf = timeBy(registry, operationDuration, databaseBuckets);
-  const droppedEvents = new Counter({
+  const operationDurationOf = timeBy(metrics, operationDuration, databaseBuckets);
+  const droppedEventsOf = countBy(metrics, {
     name: 'wharf_dropped_pull_events_total',
     help: 'Events of pulls that were lost because the database did not take them in time.',
-    registers,
   });
-  const attempts = new Counter({
+  const attemptsOf = countBy(metrics, {
     name: 'wharf_delivery_attempts_total',
     help: 'Attempts to deliver an event, by what became of it: delivered, retried or failed for good.',
     labelNames: ['outcome'],
-    registers,
   });
-  const attemptDuration = new Histogram({
+  const attemptDuration = {
     name: 'wharf_delivery_duration_seconds',
     help: 'Time from a request to a sink to its answer.',
-    buckets: requestBuckets,
-    registers,
-  });
-  const deliveryLag = new Histogram({
+  };
+  const attemptDurationOf = timeBy(metrics, attemptDuration, requestBuckets);
+  const deliveryLag = {
     name: 'wharf_delivery_lag_seconds',
     help: 'Time from a change to the arrival of its event.',
-    buckets: lagBuckets,
-    registers,
-  });
+  };
+  const deliveryLagOf = timeBy(metrics, deliveryLag, lagBuckets);
   let countWaiting = async (): Promise<number> => 0;
-  new Gauge({
+  const waiting = {
     name: 'wharf_deliveries_waiting',
     help: 'Deliveries that wait to be sent, for the first time or again.',
-    // All processes of a server see the same queue.
-    aggregator: 'max',
-    registers,
-    async collect() {
-      // Without a database the other metrics still tell something.
-      this.set(await countWaiting().catch(() => Number.NaN));
-    },
-  });
+  };
+  // Without a database the other metrics still tell something. All processes of a server see the same queue.
+  gauge(metrics, waiting, () => countWaiting().catch(() => Number.NaN), { aggregator: 'max' });
   let running = 0;
-  new Gauge({
-    name: 'wharf_requests_in_flight',
-    help: 'Requests that wait for their answer now.',
-    registers,
-    collect() {
-      this.set(running);
-    },
-  });
-  new Gauge({
-    name: 'wharf_build_info',
-    help: 'Always 1; the labels say what runs.',
-    labelNames: ['version', 'node'],
-    aggregator: 'first',
-    registers,
-  }).set({ version, node: process.versions.node }, 1);
+  const inFlight = { name: 'wharf_requests_in_flight', help: 'Requests that wait for their answer now.' };
+  gauge(metrics, inFlight, () => running);
+  const build = { name: 'wharf_build_info', help: 'Always 1; the labels say what runs.' };
+  gauge(metrics, build, () => 1, { aggregator: 'first', labels: { version, node: process.versions.node } });
+  let registered: Registry | undefined;
+  const registry = (): Registry => {
+    registered ??= registryOf(metrics);
+    return registered;
+  };
 
   return {
     observe(method, wire, code, seconds) {
@@ -145,21 +125,28 @@ export function createMetrics(): Metrics {
       operationsOf(operation, outcome).add();
       operationDurationOf(operation).observe(seconds);
     },
-    dropEvents: (count) => droppedEvents.inc(count),
+    dropEvents: (count) => droppedEventsOf().add(count),
     delivery: {
       observe(state, seconds) {
-        attempts.inc({ outcome: state === 'pending' ? 'retried' : state });
-        attemptDuration.observe(seconds);
+        attemptsOf(state === 'pending' ? 'retried' : state).add();
+        attemptDurationOf().observe(seconds);
       },
-      observeLag: (seconds) => deliveryLag.observe(seconds),
+      observeLag: (seconds) => deliveryLagOf().observe(seconds),
       countWaiting(count) {
         countWaiting = count;
       },
     },
-    contentType: registry.contentType,
-    text: async () => (await registry.metrics()) + (await processMetrics().metrics()),
-    snapshot: async () => [...(await registry.getMetricsAsJSON()), ...(await processMetrics().getMetricsAsJSON())],
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    text: async () => (await registry().metrics()) + (await processMetrics().metrics()),
+    snapshot: async () => [...(await registry().getMetricsAsJSON()), ...(await processMetrics().getMetricsAsJSON())],
   };
+}
+
+/** Made when somebody looks for the first time: until then no server carries prom-client. */
+function registryOf(metrics: readonly Metric[]): Registry {
+  const registry = new (prometheus().Registry)();
+  for (const metric of metrics) registry.registerMetric(metric as never);
+  return registry;
 }
 
 let shared: Registry | undefined;
@@ -167,8 +154,8 @@ let shared: Registry | undefined;
 /** Memory, CPU, event loop: they belong to the process, and their observers can never be removed, so there is one set. */
 function processMetrics(): Registry {
   if (!shared) {
-    shared = new Registry();
-    collectDefaultMetrics({ register: shared });
+    shared = new (prometheus().Registry)();
+    prometheus().collectDefaultMetrics({ register: shared });
   }
   return shared;
 }

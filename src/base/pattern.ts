@@ -1,5 +1,8 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { lazyPackage } from './lazy-package.ts';
 import { createLru } from './lru.ts';
+
+const re2 = lazyPackage<typeof import('re2js')>('re2js');
 
 /** What people write is far shorter. Together these bound the time of one match to some milliseconds. */
 const MAX_PATTERN = 512;
@@ -14,7 +17,7 @@ export function patternProblem(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
   let program: RE2JS;
   try {
-    program = RE2JS.compile(pattern);
+    program = re2().RE2JS.compile(pattern);
   } catch (error) {
     return `is not an RE2 pattern: ${(error as Error).message.replace(/^error parsing regexp: /, '')}`;
   }
@@ -26,7 +29,7 @@ export function matchesPattern(pattern: string, text: string): boolean {
   if (text.length > MAX_TEXT) return false;
   const known = compiled.get(pattern);
   if (!known && patternProblem(pattern) !== undefined) return false;
-  const program = known ?? RE2JS.compile(pattern);
+  const program = known ?? re2().RE2JS.compile(pattern);
   if (!known) compiled.set(pattern, program);
   // Not program.matches(): that is twice as fast, and lets a hostile pattern keep 8 MB of automaton for good.
   return program.matcher(text).matches();

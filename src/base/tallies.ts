@@ -1,8 +1,27 @@
-import { Counter, type CounterConfiguration, type Registry } from 'prom-client';
+/** All that a registry of prom-client asks of a metric. */
+export interface Metric {
+  readonly name: string;
+  get(): Promise<Reading>;
+}
+
+interface Reading {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** How the values of several processes become one. */
+  readonly aggregator: Aggregator;
+  readonly values: readonly {
+    readonly metricName?: string;
+    readonly labels: Readonly<Record<string, string | number>>;
+    readonly value: number;
+  }[];
+}
+
+type Aggregator = 'sum' | 'max' | 'first';
 
 /** One combination of labels that is counted. */
 export interface Count {
-  add(): void;
+  add(count?: number): void;
 }
 
 /** One combination of labels that is timed. */
@@ -10,31 +29,32 @@ export interface Timing {
   observe(seconds: number): void;
 }
 
-type Facts = Pick<CounterConfiguration<string>, 'name' | 'help'> & {
-  readonly labelNames: readonly string[];
-};
+interface Facts {
+  readonly name: string;
+  readonly help: string;
+  /** None unless said otherwise; a metric without labels is shown from the start. */
+  readonly labelNames?: readonly string[];
+}
 
 /**
  * What prom-client offers costs microseconds for each observation, several times per request. These keep plain numbers
  * and put them in its words when somebody looks.
  */
-export function countBy(registry: Registry, { name, help, labelNames }: Facts): (...labels: string[]) => Count {
+export function countBy(metrics: Metric[], { name, help, labelNames = [] }: Facts): (...labels: string[]) => Count {
   const counts = new Map<string, { n: number; readonly labels: readonly string[] } & Count>();
-  new Counter({
+  const get = async (): Promise<Reading> => ({
     name,
     help,
-    labelNames,
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { labels, n } of counts.values()) this.labels(...labels).inc(n);
-    },
+    type: 'counter',
+    aggregator: 'sum',
+    values: [...counts.values()].map(({ labels, n }) => ({ labels: named(labelNames, labels), value: n })),
   });
-  return remembered(counts, (labels) => ({
+  metrics.push({ name, get });
+  return remembered(counts, labelNames, (labels) => ({
     n: 0,
     labels,
-    add() {
-      this.n++;
+    add(count = 1) {
+      this.n += count;
     },
   }));
 }
@@ -48,21 +68,20 @@ interface Buckets extends Timing {
 
 /** The same for a histogram. */
 export function timeBy(
-  registry: Registry,
-  { name, help, labelNames }: Facts,
+  metrics: Metric[],
+  { name, help, labelNames = [] }: Facts,
   bounds: readonly number[],
 ): (...labels: string[]) => Timing {
   const timings = new Map<string, Buckets>();
-  const get = async () => ({
+  const get = async (): Promise<Reading> => ({
     name,
     help,
     type: 'histogram',
     aggregator: 'sum',
     values: [...timings.values()].flatMap((timing) => valuesOf(name, labelNames, bounds, timing)),
   });
-  // All that a registry asks of a metric is its name and this.
-  registry.registerMetric({ name, get } as never);
-  return remembered(timings, (labels) => ({
+  metrics.push({ name, get });
+  return remembered(timings, labelNames, (labels) => ({
     labels,
     counts: Array.from({ length: bounds.length + 1 }, () => 0),
     sum: 0,
@@ -75,8 +94,11 @@ export function timeBy(
   }));
 }
 
+const named = (names: readonly string[], values: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
+
 function valuesOf(name: string, labelNames: readonly string[], bounds: readonly number[], timing: Buckets) {
-  const labels = Object.fromEntries(labelNames.map((label, at) => [label, timing.labels[at] ?? '']));
+  const labels = named(labelNames, timing.labels);
   let total = 0;
   const buckets = timing.counts.map((count, at) => {
     total += count;
@@ -89,8 +111,30 @@ function valuesOf(name: string, labelNames: readonly string[], bounds: readonly 
   ];
 }
 
+/** One number that is asked for when somebody looks. */
+export function gauge(
+  metrics: Metric[],
+  { name, help }: Facts,
+  read: () => number | Promise<number>,
+  { aggregator = 'sum', labels = {} }: { aggregator?: Aggregator; labels?: Record<string, string> } = {},
+): void {
+  const get = async (): Promise<Reading> => ({
+    name,
+    help,
+    type: 'gauge',
+    aggregator,
+    values: [{ labels, value: await read() }],
+  });
+  metrics.push({ name, get });
+}
+
 /** Each combination of labels once. */
-function remembered<T>(known: Map<string, T>, make: (labels: readonly string[]) => T): (...labels: string[]) => T {
+function remembered<T>(
+  known: Map<string, T>,
+  labelNames: readonly string[],
+  make: (labels: readonly string[]) => T,
+): (...labels: string[]) => T {
+  if (labelNames.length === 0) known.set('', make([]));
   return (...labels) => {
     const key = labels.length === 1 ? (labels[0] as string) : labels.join(' ');
     const found = known.get(key);

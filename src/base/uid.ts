@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /** The parent of everything that has no parent. */
 export const ROOT = '/';
@@ -11,8 +11,20 @@ export const MAX_DEPTH = 16;
 export const isUid = (text: string): boolean => text.length <= 40 + MAX_DEPTH * 17 && UID.test(text);
 
 /** A fresh uid below `parent`: 8 random bytes as a suffix, or 20 for a root. */
-export const newUid = (parent: string): string =>
-  parent === ROOT ? randomBytes(20).toString('hex') : `${parent}/${randomBytes(8).toString('hex')}`;
+export const newUid = (parent: string): string => (parent === ROOT ? randomHex(20) : `${parent}/${randomHex(8)}`);
+
+/** Asking the system for randomness costs some microseconds, however little is asked for. */
+const pool = Buffer.alloc(4096);
+let used = pool.length;
+
+function randomHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString('hex', used - bytes, used);
+}
 
 export function parentOf(uid: string): string {
   const cut = uid.lastIndexOf('/');

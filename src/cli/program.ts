@@ -1,16 +1,10 @@
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { version } from '../base/version.ts';
-import { addAreas } from './areas.ts';
-import { addAuth } from './auth/auth.ts';
-import { addConfig } from './config.ts';
 import { CliError, ExitCode, exitCodeMeanings } from './exit-codes.ts';
 import { messageOf, oneLine } from './failure.ts';
 import { example } from './help.ts';
-import { addKeys } from './keys.ts';
 import { terminalOf } from './output/terminal.ts';
 import { visible } from './output/text.ts';
-import { addPing } from './ping.ts';
-import { addRegistry } from './registry/registry.ts';
 import { addServe } from './serve.ts';
 
 /** The command tree, as far as a command line needs it: one line per area. */
@@ -21,12 +15,8 @@ export async function createProgram(args: readonly string[], output: OutputConfi
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(errorLine(text.replace(/^error: /, ''))), ...output });
   addServe(program);
-  addAuth(program);
-  await addAreas(program, args);
-  addRegistry(program);
-  addConfig(program);
-  addKeys(program);
-  addPing(program);
+  // A server starts without their weight.
+  if (args[0] !== 'serve') await (await import('./client-commands.ts')).addClientCommands(program, args);
   program.addHelpText('after', exitCodesHelp);
   return example(program, 'wharf serve', 'wharf <command> --help', '(from a clone: npm run -s wharf -- <command>)');
 }

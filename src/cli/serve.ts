@@ -11,7 +11,7 @@ import { stopOnSignals } from './signals.ts';
 import { metricsOfAll } from './worker-metrics.ts';
 import { connectionsFromSupervisor, forkWorker, isWorker, reportStart } from './worker-processes.ts';
 import { superviseWorkers, type Worker } from './workers.ts';
-import { letYoungSpaceGrow } from './young-space.ts';
+import { letYoungSpaceGrow, letYoungSpaceGrowUnderLoad } from './young-space.ts';
 
 export function addServe(program: Command): void {
   const command = program.command('serve').description('run the server; each flag can also be set as a variable');
@@ -62,7 +62,7 @@ async function startAlone(config: Config, log: Log, options: StartOptions = {}):
     log.debug({ error }, 'the start failed');
     throw new Error(whyNotStarted(error, config));
   } finally {
-    letYoungSpaceGrow(true);
+    letYoungSpaceGrowUnderLoad();
   }
 }
 

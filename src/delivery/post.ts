@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Agent as HttpAgent, request as httpRequest } from '../base/node-http.ts';
 import { version } from '../base/version.ts';
 import { permittedUrl } from '../identity/guard.ts';
 import { explain } from '../identity/outgoing.ts';

@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { unauthenticated } from '../base/errors.ts';
 import { createLru } from '../base/lru.ts';
 import type { Caller } from '../resource/context.ts';
-import type { Reader } from '../store/store.ts';
+import type { Maybe, Reader } from '../store/store.ts';
 import { isMeantFor } from './audience.ts';
 import type { AuthenticateUpstream } from './exchange.ts';
 import { grantsThrough } from './provider-grants.ts';
@@ -29,7 +29,7 @@ export interface AuthenticatorOptions {
 /** Answers who sent an `authorization` value: one of our own tokens, or a third party's that matches an identity. */
 export function createAuthenticator(
   options: AuthenticatorOptions,
-): (authorization: string | undefined) => Promise<Caller> {
+): (authorization: string | undefined) => Maybe<Caller> {
   const { db, clock, tokens, upstream, access, publicUrl, seen } = options;
 
   // By digest, because a token in memory is a secret too.
@@ -66,16 +66,26 @@ export function createAuthenticator(
     return worth.caller;
   }
 
-  return async (authorization) => {
+  function met(caller: Caller): Caller {
+    seen(caller.uid);
+    return caller;
+  }
+
+  function recognize(token: string, digest: string, version: string | undefined): Maybe<Caller> {
+    const caller = remembered(digest, version);
+    return caller ? met(caller) : prove(token, digest, version).then(met);
+  }
+
+  // Most callers are known, and cost no promise.
+  return (authorization) => {
     const token = bearerToken(authorization);
     if (token === '') throw unauthenticated('send a token as Authorization: Bearer <token>');
     const digest = hash('sha256', token, 'base64');
     // Read before anything else about access, so that it can only be older than what is remembered under it.
-    const newest = access.version();
-    const version = newest instanceof Promise ? await newest : newest;
-    const caller = remembered(digest, version) ?? (await prove(token, digest, version));
-    seen(caller.uid);
-    return caller;
+    const version = access.version();
+    return version instanceof Promise
+      ? version.then((newest) => recognize(token, digest, newest))
+      : recognize(token, digest, version);
   };
 }
 

@@ -1,4 +1,8 @@
-import { compactVerify, decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import * as errors from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { decodeJwt } from 'jose/jwt/decode';
 import { ALGORITHMS, type PublicKey, type SignatureHeader } from '../base/key-set.ts';
 
 export type Claims = Readonly<JWTPayload>;

@@ -1,6 +1,7 @@
 import { generateKeyPair, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
-import { calculateJwkThumbprint, type JWK } from 'jose';
+import type { JWK } from 'jose';
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
 import { seal } from '../base/secretbox.ts';
 import { ACCESS_VERSION } from '../resource/write.ts';
 import { putSetting } from '../store/settings.ts';

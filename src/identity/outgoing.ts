@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { request as httpRequest } from '../base/node-http.ts';
 import { version } from '../base/version.ts';
 import { NO_PUBLIC_ADDRESS, OutgoingError, permittedUrl, publicLookup } from './guard.ts';
 

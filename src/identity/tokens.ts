@@ -1,5 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import type { JWTPayload } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import * as errors from 'jose/errors';
+import { decodeJwt } from 'jose/jwt/decode';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import type { Narrowing } from '../access/narrow.ts';
 import type { Clock } from '../base/clock.ts';
 import { type ApiError, unauthenticated } from '../base/errors.ts';

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { decodeJwt, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 import { narrow } from '../access/narrow.ts';
 import { isWithin, parentOf, ROOT } from '../base/uid.ts';
 import { listOf, NO_CAPABILITIES, nameOf, setOf } from '../contract/capabilities.ts';

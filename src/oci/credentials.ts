@@ -3,7 +3,7 @@ import { createLru } from '../base/lru.ts';
 import type { Caller } from '../resource/context.ts';
 import { ACCESS_VERSION } from '../resource/write.ts';
 import { getSetting } from '../store/settings.ts';
-import type { Reader } from '../store/store.ts';
+import type { Maybe, Reader } from '../store/store.ts';
 import { OciError } from './errors.ts';
 import { type Action, parseScope, type Scope } from './scope.ts';
 
@@ -23,7 +23,7 @@ export interface CredentialsOptions {
   readonly db: Reader;
   readonly clock: Clock;
   /** Throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string) => Promise<Caller>;
+  readonly authenticate: (authorization: string) => Maybe<Caller>;
 }
 
 export type ReadCredential = (authorization: string | undefined) => Promise<Credential>;

@@ -9,7 +9,7 @@ import type { Method } from '../contract/method.ts';
 import type { Tokens } from '../identity/tokens.ts';
 import type { Caller, Operations } from '../resource/context.ts';
 import { putSettingIfAbsent } from '../store/settings.ts';
-import type { Store } from '../store/store.ts';
+import type { Maybe, Store } from '../store/store.ts';
 import { createAttachedReports } from './attached-reports.ts';
 import { createBlobs } from './blobs.ts';
 import { json } from './call.ts';
@@ -32,7 +32,7 @@ export interface RegistryOptions {
   readonly store: Store;
   readonly blobs: Blobs;
   /** Who sent an `authorization` value; throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
+  readonly authenticate: (authorization: string | undefined) => Maybe<Caller>;
   readonly tokens: Tokens;
   readonly methods: readonly Method[];
   readonly operations: Operations;

@@ -11,8 +11,8 @@ export interface Incoming {
   /** Given back in the answer and in every error and log line of this call. */
   readonly requestId: string;
   readonly peer: { readonly address: string; readonly userAgent: string };
-  /** Aborted when the client goes away. */
-  readonly signal: AbortSignal;
+  /** Aborted when the client goes away. Asked for by those who wait only: most calls are answered before anybody does. */
+  signal(): AbortSignal;
   /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED; the server's own limit also holds. */
   readonly deadline?: number;
   /** Takes what goes beside the answer, once it is certain. */

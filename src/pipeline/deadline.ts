@@ -29,7 +29,9 @@ export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: nu
   });
 }
 
-function watch({ deadline, signal }: Watched, limitMs: number, clock: Clock, giveUp: (error: ApiError) => void) {
+function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error: ApiError) => void) {
+  const { deadline } = incoming;
+  const signal = incoming.signal();
   const remaining = deadline === undefined ? limitMs : Math.min(limitMs, deadline - clock());
   const cancelled = () => giveUp(new ApiError(Code.CANCELLED, 'Cancelled: the client went away'));
   const timer = setTimeout(

@@ -5,7 +5,7 @@ import { ApiError, Code, codeName, unimplemented } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Caller, Operation, Operations, ReadContext } from '../resource/context.ts';
-import type { Store } from '../store/store.ts';
+import type { Maybe, Store } from '../store/store.ts';
 import { authorize } from './authorize.ts';
 import type { Call, Incoming } from './call.ts';
 import { withDeadline } from './deadline.ts';
@@ -16,7 +16,7 @@ export interface PipelineOptions {
   readonly operations: Operations;
   readonly store: Store;
   /** Who sent this `authorization`; throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string | undefined) => Promise<Caller>;
+  readonly authenticate: (authorization: string | undefined) => Maybe<Caller>;
   readonly nobody: Caller;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -28,7 +28,7 @@ export interface PipelineOptions {
 export function createPipeline(options: PipelineOptions): Call {
   const { operations, store, authenticate, nobody, clock } = options;
 
-  async function recognize({ method: { access }, authorization }: Incoming): Promise<Caller> {
+  function recognize({ method: { access }, authorization }: Incoming): Maybe<Caller> {
     if (access === 'public' || (access === 'optional' && !authorization)) return nobody;
     return authenticate(authorization);
   }

@@ -95,6 +95,8 @@ export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
   afterCreate?(ctx: WriteContext, stored: Stored): Maybe<void>;
   /** Turns stored messages into what readers get: hydrated references, computed fields. */
   present?(ctx: ReadContext, messages: M[]): Maybe<void>;
+  /** Which messages `present` may change; all of them unless this tells. */
+  presents?(message: M): boolean;
   /** Where the event of a change belongs, when not to uid and parent, and extensions of it besides `group`. */
   event?(change: 'create' | 'update' | 'delete', message: M): EventPlace;
 }

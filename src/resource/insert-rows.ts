@@ -2,8 +2,8 @@ import type { Maybe, Value } from '../store/store.ts';
 import { together } from '../store/together.ts';
 
 /**
- * A few lengths, so that a few prepared statements serve any number of rows. A statement saves each page that it changes,
- * in case it fails halfway: many short ones write the same page many times.
+ * A few lengths, so that a few prepared statements serve any number of rows. One with ON CONFLICT DO UPDATE saves each page
+ * that it changes in SQLite, in case it fails halfway: many short ones would write the same page many times.
  */
 const LENGTHS = [128, 16, 4, 1];
 

@@ -5,7 +5,6 @@ import {
   type DescMessage,
   type DescMethod,
   type DescService,
-  fromBinary,
   type Message,
 } from '@bufbuild/protobuf';
 import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
@@ -16,7 +15,7 @@ import type { Resource, State } from './definition.ts';
 import { createLister, type ListRequest } from './list/list.ts';
 import type { PageTokens } from './list/page-token.ts';
 import { applyMask } from './mask.ts';
-import { find, findBody } from './read.ts';
+import { find, findBody, mayChange, readShown } from './read.ts';
 import { type Kinds, removeTree } from './remove.ts';
 import { clearOutputOnly, refuse, validate } from './validate.ts';
 import { holdParent, insert, update } from './write.ts';
@@ -65,8 +64,8 @@ function get(resource: Resource): Operation {
       const uid = (request as Fields).uid as string;
       const body = await findBody(ctx.db, resource, uid);
       if (!body) throw notFound(resource.kind, uid);
-      const message = fromBinary(resource.schema, body);
-      await resource.present?.(ctx, [message]);
+      const message = readShown(resource, uid, body);
+      if (mayChange(resource, message)) await resource.present?.(ctx, [message]);
       return message;
     },
   };
@@ -80,7 +79,8 @@ function list(engine: Engine, resource: Resource, method: DescMethod): Operation
     mode: 'read',
     async run(ctx, request) {
       const { messages, totalCount, ...envelope } = await read(ctx, request as ListRequest);
-      await resource.present?.(ctx, messages as never);
+      const changing = resource.present ? messages.filter((message) => mayChange(resource, message)) : [];
+      if (changing.length > 0) await resource.present?.(ctx, changing as never);
       const response = create(method.output) as Fields;
       Object.assign(response, envelope, { [items.localName]: messages });
       if (total) response.totalCount = BigInt(totalCount);

@@ -1,7 +1,8 @@
-import { fromBinary } from '@bufbuild/protobuf';
+import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { rangeBelow } from '../base/uid.ts';
+import { readKept } from '../contract/kept.ts';
 import { eachSlot, inBatches } from '../store/batches.ts';
-import type { Reader, Row } from '../store/store.ts';
+import type { Maybe, Reader, Row } from '../store/store.ts';
 import type { Resource, State, Stored } from './definition.ts';
 
 export interface ResourceRow extends Row {
@@ -34,8 +35,20 @@ export const exists = async (db: Reader, kind: string, uid: string, lock = ''): 
   (await db.get(EXISTS + lock, kind, uid)) !== undefined;
 
 /** The message alone: what a get needs. */
-export async function findBody(db: Reader, resource: Resource, uid: string): Promise<Uint8Array | undefined> {
-  return (await db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid))?.body;
+export function findBody(db: Reader, resource: Resource, uid: string): Maybe<Uint8Array | undefined> {
+  const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
+  return row instanceof Promise ? row.then((found) => found?.body) : row?.body;
+}
+
+/** Whether a message of this resource is changed before it is shown. */
+export const mayChange = ({ present, presents }: Resource, message: Message): boolean =>
+  present !== undefined && (presents?.(message as never) ?? true);
+
+/** A stored message to be shown: shared with others who are shown the same, unless it is going to be changed. */
+export function readShown(resource: Resource, uid: string, body: Uint8Array): Message {
+  if (resource.present && !resource.presents) return fromBinary(resource.schema, body);
+  const message = readKept(resource.schema, uid, body);
+  return mayChange(resource, message) ? fromBinary(resource.schema, body) : message;
 }
 
 export async function findChildren(db: Reader, resource: Resource, parent: string): Promise<Stored[]> {

@@ -21,10 +21,7 @@ export interface Change {
   readonly after?: Stored;
 }
 
-interface Member {
-  readonly uid: string;
-  readonly keys: Membership['keys'];
-}
+type Member = Pick<Membership, 'uid' | 'keys'>;
 
 /** What happens to one list. A member may leave it and join it again in another place. */
 interface ListChange {
@@ -120,9 +117,10 @@ function listChanges(resource: Resource, changes: readonly Change[]): ListChange
     }
     return list;
   };
-  for (const { uid, before, after } of changes) {
-    if (before) for (const each of membershipsOf(resource, before)) changeOf(each).left.push({ uid, keys: each.keys });
-    if (after) for (const each of membershipsOf(resource, after)) changeOf(each).joined.push({ uid, keys: each.keys });
+  const memberships = membershipsOf(resource);
+  for (const { before, after } of changes) {
+    if (before) for (const each of memberships(before)) changeOf(each).left.push(each);
+    if (after) for (const each of memberships(after)) changeOf(each).joined.push(each);
   }
   return lists.sort(inLockOrder);
 }

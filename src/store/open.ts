@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
-import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Store } from './store.ts';
 
@@ -35,6 +34,8 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
     // The URL may hold a password, so it is not repeated.
     throw new Error('the database URL must start with postgres:// or postgresql://; leave it out to use SQLite');
   }
+  // Loaded here, so that a server on SQLite starts without its weight.
+  const { openPostgres } = await import('./postgres.ts');
   return describing('the PostgreSQL database', async () => {
     // A migration, or waiting for that of another server, may take longer than any statement of a request.
     const patient = await openPostgres(databaseUrl, { connections: 1, statementTimeoutMs: 0 });

@@ -23,24 +23,27 @@ export interface ConnectionOptions {
 
 export function connect(path: string, { readOnly, blockMs }: ConnectionOptions): Connection {
   const database = attempt(() => new DatabaseSync(path, { readOnly, timeout: blockMs }));
-  const statements = new Map<string, StatementSync>();
+  const statements = new Map<string, Prepared>();
 
-  const prepare = (sql: string): StatementSync => {
-    let statement = statements.get(sql);
-    if (statement === undefined) {
-      statement = database.prepare(inSqlite(sql));
+  const prepare = (sql: string): Prepared => {
+    let prepared = statements.get(sql);
+    if (prepared === undefined) {
+      const statement = database.prepare(inSqlite(sql));
+      statement.setReturnArrays(true);
+      prepared = { statement, columns: statement.columns().map(({ name }) => name) };
       // The oldest goes, and is prepared again if it is still in use: cheaper than to note every use.
       for (const oldest of statements.size < MAX_PREPARED ? [] : statements.keys().take(1)) statements.delete(oldest);
-      statements.set(sql, statement);
+      statements.set(sql, prepared);
     }
-    return statement;
+    return prepared;
   };
   // Written out three times: a function for the step would be made anew for every statement.
   return {
     all: <R extends Row>(sql: string, ...params: Value[]) => {
       refuseNul(params);
       try {
-        return prepare(sql).all(...params) as R[];
+        const { statement, columns } = prepare(sql);
+        return statement.all(...params).map((values) => rowOf(columns, values as unknown as Value[]) as R);
       } catch (error) {
         throw translate(error);
       }
@@ -48,7 +51,9 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
     get: <R extends Row>(sql: string, ...params: Value[]) => {
       refuseNul(params);
       try {
-        return prepare(sql).get(...params) as R | undefined;
+        const { statement, columns } = prepare(sql);
+        const values = statement.get(...params);
+        return values && (rowOf(columns, values as unknown as Value[]) as R);
       } catch (error) {
         throw translate(error);
       }
@@ -56,7 +61,7 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
     run: (sql, ...params) => {
       refuseNul(params);
       try {
-        return Number(prepare(sql).run(...params).changes);
+        return Number(prepare(sql).statement.run(...params).changes);
       } catch (error) {
         throw translate(error);
       }
@@ -66,6 +71,18 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
     inTransaction: () => database.isTransaction,
     close: () => database.close(),
   };
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly columns: readonly string[];
+}
+
+/** Rows come as arrays: Node would give each row object a hidden class of its own, in the space that V8 seldom collects. */
+function rowOf(columns: readonly string[], values: readonly Value[]): Row {
+  const row: Row = {};
+  for (let at = 0; at < columns.length; at++) row[columns[at] as string] = values[at] as Value;
+  return row;
 }
 
 /** Result codes of SQLite: the low byte is the kind of error, the rest its variant. https://sqlite.org/rescode.html */

@@ -98,6 +98,16 @@ for (const database of databases) {
       assert.equal((await keys()).length, 133);
     });
 
+    it('keeps no row of an insert that fails halfway, alone or among others', async () => {
+      const both = (tx: Transaction) => tx.run(`${PUT}, ($3, $4)`, 'new', '', 'taken', '');
+      await store.write(put('taken'));
+      await assert.rejects(store.write(both), UniqueViolation);
+      assert.deepEqual(await keys(), ['taken']);
+      const [failed] = await Promise.allSettled([store.write(both), store.write(put('other'))]);
+      assert.equal(failed.status, 'rejected');
+      assert.deepEqual(await keys(), ['other', 'taken']);
+    });
+
     it('loses no update of concurrent writers that lock what they read', async () => {
       await store.write(put('n', '0'));
       const increment = async (tx: Transaction) => {

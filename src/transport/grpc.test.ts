@@ -126,9 +126,9 @@ test('the deadline arrives, and when it passes the signal is aborted', async (t)
   const { address } = await startServer(t, {
     call: async (incoming) => {
       assert.ok(Math.abs((incoming.deadline ?? 0) - deadline) < 150);
-      await once(incoming.signal, 'abort');
-      aborted.resolve(incoming.signal.reason);
-      throw incoming.signal.reason;
+      await once(incoming.signal(), 'abort');
+      aborted.resolve(incoming.signal().reason);
+      throw incoming.signal().reason;
     },
   });
   const { error } = await grpcClient(t, address).call(PING, NOTHING, { deadline });
@@ -141,18 +141,18 @@ test('cancellation aborts the signal, and an answer does not', async (t) => {
   const answered: AbortSignal[] = [];
   const { address } = await startServer(t, {
     call: async (incoming) => {
-      answered.push(incoming.signal);
+      answered.push(incoming.signal());
       if (answered.length === 1) return pong;
       arrived.resolve(incoming);
-      await once(incoming.signal, 'abort');
-      throw incoming.signal.reason;
+      await once(incoming.signal(), 'abort');
+      throw incoming.signal().reason;
     },
   });
   const client = grpcClient(t, address);
   assert.equal(await client.ping(), 'pong');
   const same = (bytes: Buffer) => bytes;
   const pending = client.client.makeUnaryRequest(PING, same, same, Buffer.from(NOTHING), () => {});
-  const { signal } = await arrived.promise;
+  const signal = (await arrived.promise).signal();
   pending.cancel();
   await once(signal, 'abort');
   assert.equal((signal.reason as ApiError).code, Code.CANCELLED);

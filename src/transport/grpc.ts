@@ -12,12 +12,14 @@ import {
 } from '@grpc/grpc-js';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { keptBytes } from '../contract/kept.ts';
 import type { Method } from '../contract/method.ts';
 import type { Call, Incoming } from '../pipeline/call.ts';
+import { type Cancellation, createCancellation } from './cancellation.ts';
 import { failure } from './grpc-failure.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { clientGone, requestIdOf } from './request-id.ts';
+import { requestIdOf } from './request-id.ts';
 
 export interface GrpcOptions {
   readonly methods: readonly Method[];
@@ -67,16 +69,18 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
     const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
-    const cancellation = new AbortController();
-    const cancel = () => cancellation.abort(clientGone);
-    call.on('cancelled', cancel);
+    const cancellation = createCancellation();
+    call.on('cancelled', cancellation.cancel);
     let response: Buffer;
     try {
-      const headers = new Metadata();
-      const setHeader = (name: string, value: string) => headers.set(name, value);
-      const message = await door({ ...incoming(method, call, requestId, cancellation.signal), setHeader });
+      let headers: Metadata | undefined;
+      const setHeader = (name: string, value: string) => {
+        headers ??= new Metadata();
+        headers.set(name, value);
+      };
+      const message = await door(incoming(method, call, requestId, cancellation, setHeader));
       response = encode(method.desc.output, message);
-      if (Object.keys(headers.getMap()).length > 0) call.sendMetadata(headers);
+      if (headers) call.sendMetadata(headers);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
@@ -84,7 +88,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
       return;
     } finally {
       // It also fires after every answer.
-      call.off('cancelled', cancel);
+      call.off('cancelled', cancellation.cancel);
     }
     const trailer = new Metadata();
     trailer.set('x-request-id', requestId);
@@ -105,7 +109,13 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
 const same = (bytes: Buffer): Buffer => bytes;
 
-function incoming(method: Method, call: UnaryCall, requestId: string, signal: AbortSignal): Incoming {
+function incoming(
+  method: Method,
+  call: UnaryCall,
+  requestId: string,
+  cancellation: Cancellation,
+  setHeader: (name: string, value: string) => void,
+): Incoming {
   const deadline = Number(call.getDeadline());
   return {
     method,
@@ -113,8 +123,9 @@ function incoming(method: Method, call: UnaryCall, requestId: string, signal: Ab
     authorization: first(call.metadata, 'authorization'),
     requestId,
     peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
-    signal,
+    signal: cancellation.signal,
     ...(Number.isFinite(deadline) && { deadline }),
+    setHeader,
     read: () => decode(method.desc.input, call.request),
   };
 }
@@ -128,7 +139,7 @@ function decode(type: DescMessage, bytes: Buffer): Message {
 }
 
 function encode(type: DescMessage, message: Message): Buffer {
-  const bytes = toBinary(type, message);
+  const bytes = keptBytes(type, message) ?? toBinary(type, message);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, Code, invalid } from '../base/errors.ts';
+import { createServer, STATUS_CODES } from '../base/node-http.ts';
 import { type Arrival, watchArrival } from './arrival.ts';
 import type { Limits } from './limits.ts';
 import { statusJson } from './status.ts';

@@ -110,7 +110,7 @@ export async function openHouse(database: Database) {
       authorization: token === undefined ? undefined : `Bearer ${token}`,
       requestId: 'test',
       peer: { address: '', userAgent: '' },
-      signal: new AbortController().signal,
+      signal: () => new AbortController().signal,
       read: () => create(desc.input, request as never),
     });
     return response as MessageShape<M['output']>;

@@ -29,7 +29,7 @@ export async function assertConsistent(db: Reader, all: readonly Resource[] = re
     assert.ok(resource, `unknown kind ${row.kind}`);
     const message = fromBinary(resource.schema, row.body);
     const stored: Stored = { ...row, message, state: row.state === null ? undefined : JSON.parse(row.state) };
-    for (const { scope, facet, keys: sorts } of membershipsOf(resource, stored)) {
+    for (const { scope, facet, keys: sorts } of membershipsOf(resource)(stored)) {
       const list = `${scope}|${row.kind}|${facet}`;
       counts.set(list, (counts.get(list) ?? 0) + 1);
       for (const [sort, key] of Object.entries(sorts)) entries.push(`${list}|${sort}|${key}|${row.uid}`);

@@ -38,6 +38,7 @@ test('each import that does not is named', (t) => {
     'src/domains/iam/groups.ts': `export {\n  has,\n} from '../../access/capabilities.ts';`,
     'src/oci/blobs.ts': `await import('../transport/listener.ts');`,
     'src/pipeline/call.ts': `import { createServer } from 'node:http';\nimport { Server } from '@grpc/grpc-js';`,
+    'src/resource/read.ts': `import { request } from '../base/node-http.ts';`,
     'src/store/store.ts': `import '../../test/data/facts.ts';`,
     'src/odds/ends.ts': '',
   });
@@ -49,6 +50,7 @@ test('each import that does not is named', (t) => {
     'src/odds/ends.ts: odds is not a layer; tools/check-imports.ts lists them',
     'src/pipeline/call.ts: layer pipeline must not import layer network (node:http)',
     'src/pipeline/call.ts: layer pipeline must not import layer network (@grpc/grpc-js)',
+    'src/resource/read.ts: layer resource must not import layer network (../base/node-http.ts)',
     'src/store/store.ts: layer store must not import layer test (../../test/data/facts.ts)',
   ]);
 });

@@ -2,6 +2,7 @@ import type { DescEnum, DescField, DescMessage, Message } from '@bufbuild/protob
 import { ScalarType } from '@bufbuild/protobuf';
 import { DurationSchema, FeatureSet_FieldPresence, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { isInputOnly } from '../behavior.ts';
+import { keptJson } from '../kept.ts';
 import type { Fields } from './fields.ts';
 import { readField } from './fields.ts';
 import { formatDuration, formatFieldMask, formatTimestamp } from './well-known.ts';
@@ -15,8 +16,23 @@ type AddField = (message: Fields, json: Json) => void;
 const converters = new WeakMap<DescMessage, Convert>();
 
 /** The JSON text of a message. What can be decided from its type is decided once. */
-export const encodeJson = (desc: DescMessage, message: Message): string =>
-  JSON.stringify(messageConverter(desc)(message as never));
+export function encodeJson(desc: DescMessage, message: Message): string {
+  const list = envelopeListOf(desc);
+  return list ? encodePage(desc, list, message as Fields) : encodeOne(desc, message);
+}
+
+const encodeOne = (desc: DescMessage, message: Message): string =>
+  keptJson(desc, message, () => JSON.stringify(messageConverter(desc)(message as never)));
+
+/** A page is the text of its envelope with the texts of its rows in it, many of which are known from pages before. */
+function encodePage(desc: DescMessage, { jsonName, localName, message: row }: EnvelopeList, page: Fields): string {
+  const envelope = JSON.stringify(messageConverter(desc)({ ...page, [localName]: [] } as never));
+  const place = `"${jsonName}":[`;
+  // A quote inside of a text would have a backslash before it.
+  const at = envelope.indexOf(`${place}]`) + place.length;
+  const rows = (page[localName] as readonly Message[]).map((message) => encodeOne(row, message));
+  return envelope.slice(0, at) + rows.join(',') + envelope.slice(at);
+}
 
 function messageConverter(desc: DescMessage): Convert {
   const known = converters.get(desc) ?? wellKnown.get(desc.typeName);
@@ -76,6 +92,19 @@ function omission({ fieldKind, scalar }: DescField): (value: unknown) => boolean
 /** The list of a List response is there even when it is empty. */
 const isEnvelopeList = ({ parent, message }: DescField): boolean =>
   message !== undefined && parent?.fields.some(({ name }) => name === 'next_page_token') === true;
+
+type EnvelopeList = DescField & { readonly fieldKind: 'list'; readonly message: DescMessage };
+
+/** Null for a message that is no page. */
+const envelopeLists = new WeakMap<DescMessage, EnvelopeList | null>();
+
+function envelopeListOf(desc: DescMessage): EnvelopeList | null {
+  const known = envelopeLists.get(desc);
+  if (known !== undefined) return known;
+  const found = desc.fields.find((field) => field.fieldKind === 'list' && isEnvelopeList(field)) ?? null;
+  envelopeLists.set(desc, found as EnvelopeList | null);
+  return found as EnvelopeList | null;
+}
 
 const asItIs = (value: unknown): unknown => value;
 

@@ -1,6 +1,6 @@
-import { clean } from '@renovatebot/pep440';
 import { Ecosystem } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import { compareVersions, type VersionRules } from '../../formats/versions/compare.ts';
+import { normalPypi } from '../../formats/versions/pypi.ts';
 import { normalPythonName } from '../../formats/wheel-name.ts';
 
 /** What the packages of a language agree on. */
@@ -34,7 +34,7 @@ const python: EcosystemRules = {
   nameForm: 'must be letters, digits, _, . and -, with a letter or digit at either end',
   versions: 'pypi',
   normalName: normalPythonName,
-  normalVersion: (version) => clean(version) ?? version,
+  normalVersion: (version) => normalPypi(version) ?? version,
   cudaOf(version) {
     const [, major, minor] = CUDA.exec(version) ?? [];
     return major === undefined ? '' : `${major}.${minor}`;

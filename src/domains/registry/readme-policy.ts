@@ -1,5 +1,8 @@
-import MarkdownIt from 'markdown-it';
-import { type DefaultTreeAdapterTypes, parse } from 'parse5';
+import type { DefaultTreeAdapterTypes } from 'parse5';
+import { lazyPackage } from '../../base/lazy-package.ts';
+
+const markdownIt = lazyPackage<typeof import('markdown-it').default>('markdown-it');
+const parse5 = lazyPackage<typeof import('parse5')>('parse5');
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
@@ -8,8 +11,11 @@ type Element = DefaultTreeAdapterTypes.Element;
 export const MAX_README = 128 * 1024;
 
 /** As a browser would see it, with raw HTML and every link as it stands, so that the policy judges both. */
-const markdown = new MarkdownIt({ html: true, linkify: false });
-markdown.validateLink = () => true;
+function rendered(text: string): string {
+  const markdown = new (markdownIt())({ html: true, linkify: false });
+  markdown.validateLink = () => true;
+  return markdown.render(text);
+}
 
 /** Text, structure and pictures; nothing that runs, fetches by itself, asks for input or changes the page around it. */
 const ELEMENTS: ReadonlySet<string> = new Set(
@@ -55,7 +61,7 @@ const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 export function readmeProblem(text: string): string | undefined {
   if (text.length > MAX_README) return `must be at most ${MAX_README} characters`;
   // In a whole page, where `<body onload=…>` in the text would reach the body around it.
-  const found = firstProblem(parse(`<!DOCTYPE html><body>${markdown.render(text)}`));
+  const found = firstProblem(parse5().parse(`<!DOCTYPE html><body>${rendered(text)}`));
   return found && `must be Markdown without active content, but has ${found}`;
 }
 

@@ -10,7 +10,7 @@ import { type Engine, standardOperations } from '../../resource/operations.ts';
 import { find, findByKey } from '../../resource/read.ts';
 import { readmeOperations } from './readme.ts';
 import { repoKey, repos } from './repos.ts';
-import { presentFollowers, settleSource } from './sync-source.ts';
+import { follows, presentFollowers, settleSource } from './sync-source.ts';
 
 /** Repos with the rules about the repos that they follow. */
 const governed: Resource<typeof RepoSchema> = {
@@ -24,6 +24,7 @@ const governed: Resource<typeof RepoSchema> = {
     return undefined;
   },
   present: presentFollowers,
+  presents: follows,
 };
 
 export const repoOperations = (engine: Engine): Operations => ({

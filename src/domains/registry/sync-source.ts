@@ -38,9 +38,12 @@ export async function settleSource(ctx: WriteContext, uid: string, repo: Repo, b
   follow(repo, settled);
 }
 
+/** Whether a repo follows one that may be here. */
+export const follows = ({ syncConfig }: Repo): boolean => syncConfig !== undefined && isUid(syncConfig.source);
+
 /** Shows what the followed repos have now. */
 export async function presentFollowers({ db }: Pick<ReadContext, 'db'>, shown: readonly Repo[]): Promise<void> {
-  const followers = shown.filter(({ syncConfig }) => syncConfig && isUid(syncConfig.source));
+  const followers = shown.filter(follows);
   const sources = await findAll(db, repos, [...new Set(followers.map(({ syncConfig }) => syncConfig?.source ?? ''))]);
   const byUid = new Map(sources.map(({ uid, message }) => [uid, message as Repo]));
   for (const repo of followers) {

@@ -1,10 +1,10 @@
-import { create, type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
+import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { Reader } from '../../store/store.ts';
 import type { ReadContext } from '../context.ts';
 import type { Resource } from '../definition.ts';
-import { exists } from '../read.ts';
+import { exists, readShown } from '../read.ts';
 import { type Extent, extentOf } from './extent.ts';
 import { finitePlan } from './finite.ts';
 import { indexedPlan } from './indexed.ts';
@@ -81,7 +81,7 @@ export function createLister(
     const page = rows.slice(0, limit);
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
-      messages: page.map((row) => fromBinary(resource.schema, row.body)),
+      messages: page.map((row) => readShown(resource, row.uid, row.body)),
       nextPageToken: last ? tokens.issue(cursorAt(last, order.terms.length), query, ctx.now) : '',
       totalCount,
       skipped: request.skip,

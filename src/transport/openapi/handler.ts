@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Method } from '../../contract/method.ts';
-import { assemblePage } from '../docs/page.ts';
-import { openapi } from './document.ts';
 
 export interface DocsDependencies {
   readonly methods: readonly Method[];
@@ -25,13 +23,16 @@ export function createDocs({
   version,
   serviceUrl,
 }: DocsDependencies): (req: IncomingMessage, res: ServerResponse) => boolean {
-  const documentFor = cached((serverUrl) =>
-    resource(JSON.stringify(openapi(methods, { serverUrl, version })), {
+  // What describes the API is loaded when somebody asks, which on most servers nobody does.
+  const documentFor = cached(async (serverUrl) => {
+    const { openapi } = await import('./document.ts');
+    return resource(JSON.stringify(openapi(methods, { serverUrl, version })), {
       'content-type': 'application/json; charset=utf-8',
       'access-control-allow-origin': '*',
-    }),
-  );
-  const page = cached(() => {
+    });
+  });
+  const page = cached(async () => {
+    const { assemblePage } = await import('../docs/page.ts');
     const { html, contentSecurityPolicy } = assemblePage();
     return resource(html, {
       'content-type': 'text/html; charset=utf-8',
@@ -43,11 +44,11 @@ export function createDocs({
   return (req, res) => {
     switch (req.url?.split('?', 1)[0]) {
       case '/openapi.json':
-        answer(req, res, documentFor(serviceUrl()));
+        void documentFor(serviceUrl()).then((document) => answer(req, res, document));
         return true;
       case '/docs':
       case '/docs/':
-        answer(req, res, page(''));
+        void page('').then((html) => answer(req, res, html));
         return true;
       default:
         return false;
@@ -56,8 +57,8 @@ export function createDocs({
 }
 
 /** Remembers the last result; the key changes at most a few times in the life of a server. */
-function cached(build: (key: string) => Resource): (key: string) => Resource {
-  let last: { readonly key: string; readonly resource: Resource } | undefined;
+function cached(build: (key: string) => Promise<Resource>): (key: string) => Promise<Resource> {
+  let last: { readonly key: string; readonly resource: Promise<Resource> } | undefined;
   return (key) => {
     if (last?.key !== key) last = { key, resource: build(key) };
     return last.resource;

@@ -5,7 +5,8 @@ import type { Log } from '../../base/log.ts';
 import { encodeJson } from '../../contract/json/encode.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import type { Call } from '../../pipeline/call.ts';
-import { clientGone, requestIdOf } from '../request-id.ts';
+import { type Cancellation, createCancellation } from '../cancellation.ts';
+import { requestIdOf } from '../request-id.ts';
 import type { ErrorContext } from '../status.ts';
 import { statusJson } from '../status.ts';
 import { hasBody, readBody } from './body.ts';
@@ -47,7 +48,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     for (const route of method.routes) readers.set(route, requestReader(method, route));
   }
 
-  async function answer(req: IncomingMessage, requestId: string, signal: AbortSignal): Promise<Answer> {
+  async function answer(req: IncomingMessage, requestId: string, cancellation: Cancellation): Promise<Answer> {
     const { method: verb = '', headers } = req;
     let domain: string | undefined;
     try {
@@ -60,7 +61,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
         return { status: 204, headers: { allow, ...cors.preflight(headers.origin, allow) }, text: '' };
       }
       domain = match.method.domain;
-      return await perform(match, query, req, requestId, signal);
+      return await perform(match, query, req, requestId, cancellation);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId }, 'request failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the request failed');
@@ -73,7 +74,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     query: string,
     req: IncomingMessage,
     requestId: string,
-    signal: AbortSignal,
+    cancellation: Cancellation,
   ): Promise<Answer> {
     const read = readers.get(route);
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
@@ -84,7 +85,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       authorization: req.headers.authorization,
       requestId,
       peer: { address: req.socket.remoteAddress ?? '', userAgent: req.headers['user-agent'] ?? '' },
-      signal,
+      signal: cancellation.signal,
       setHeader(name, value) {
         headers[name] = value;
       },
@@ -99,11 +100,11 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
 
   return (req, res) => {
     const requestId = requestIdOf((name) => req.headers[name]?.toString(), newRequestId);
-    const cancellation = new AbortController();
+    const cancellation = createCancellation();
     res.once('close', () => {
-      if (!res.writableFinished) cancellation.abort(clientGone);
+      if (!res.writableFinished) cancellation.cancel();
     });
-    answer(req, requestId, cancellation.signal).then(({ status, headers, text }) => {
+    answer(req, requestId, cancellation).then(({ status, headers, text }) => {
       const head: OutgoingHttpHeaders = {
         'x-request-id': requestId,
         'x-content-type-options': 'nosniff',

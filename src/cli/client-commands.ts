@@ -1,0 +1,17 @@
+import type { Command } from 'commander';
+import { addAreas } from './areas.ts';
+import { addAuth } from './auth/auth.ts';
+import { addConfig } from './config.ts';
+import { addKeys } from './keys.ts';
+import { addPing } from './ping.ts';
+import { addRegistry } from './registry/registry.ts';
+
+/** Every command but `serve`. */
+export async function addClientCommands(program: Command, args: readonly string[]): Promise<void> {
+  addAuth(program);
+  await addAreas(program, args);
+  addRegistry(program);
+  addConfig(program);
+  addKeys(program);
+  addPing(program);
+}

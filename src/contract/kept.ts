@@ -1,0 +1,59 @@
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
+import { createLru } from '../base/lru.ts';
+
+/** A message as it is stored, and its JSON once somebody has asked for it. */
+interface Kept {
+  readonly schema: DescMessage;
+  readonly bytes: Uint8Array;
+  readonly message: Message;
+  json: string | undefined;
+}
+
+/** Some megabytes in all: a usual row takes 3 KB with its message and its JSON. */
+const MAX_KEPT = 2_000;
+const MAX_BYTES = 2_048;
+
+const byKey = createLru<string, Kept>(MAX_KEPT);
+const byMessage = new WeakMap<Message, Kept>();
+
+/**
+ * The message in `bytes`, decoded once as long as the same bytes come under the same key. The bytes decide, not a
+ * version of them, so that it does not matter who changed a row, or where. Whoever gets the message shares it: it is frozen.
+ */
+export function readKept(schema: DescMessage, key: string, bytes: Uint8Array): Message {
+  const known = byKey.get(key);
+  if (known !== undefined && known.schema === schema && Buffer.compare(known.bytes, bytes) === 0) return known.message;
+  const message = freeze(fromBinary(schema, bytes));
+  if (bytes.length <= MAX_BYTES) {
+    const kept: Kept = { schema, bytes, message, json: undefined };
+    byKey.set(key, kept);
+    byMessage.set(message, kept);
+  }
+  return message;
+}
+
+/** The encoding of a message, if it is kept. */
+export const keptBytes = (schema: DescMessage, message: Message): Uint8Array | undefined =>
+  keptAs(schema, message)?.bytes;
+
+/** The JSON of a message, which `encode` is asked for once if the message is kept. */
+export function keptJson<T extends Message>(schema: DescMessage, message: T, encode: (message: T) => string): string {
+  const kept = keptAs(schema, message);
+  if (kept === undefined) return encode(message);
+  kept.json ??= encode(message);
+  return kept.json;
+}
+
+/** A message may also be written as one of another type that looks the same, with other names. */
+function keptAs(schema: DescMessage, message: Message): Kept | undefined {
+  const kept = byMessage.get(message);
+  return kept?.schema === schema ? kept : undefined;
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) {
+    // The elements of a byte array cannot be frozen.
+    if (typeof inner === 'object' && inner !== null && !ArrayBuffer.isView(inner)) freeze(inner);
+  }
+  return Object.freeze(value);
+}
