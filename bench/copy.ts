@@ -4,43 +4,53 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
-import type { Dataset } from './data.ts';
-import { administer, type BenchPostgres } from './lib/postgres.ts';
+import { type Dataset, type DatasetSize, dataset, FORM } from './data.ts';
+import { administer, type BenchPostgres, startPostgres } from './lib/postgres.ts';
 import type { Print } from './lib/result.ts';
-
-/** The tables that hold something in a dataset, with the PostgreSQL types of their columns. */
-const TABLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  setting: { key: 'text', value: 'text' },
-  signing_key: {
-    ...{ kid: 'text', created: 'bigint', activates: 'bigint', retires: 'bigint', expires: 'bigint' },
-    ...{ private_key: 'text', public_jwk: 'text' },
-  },
-  list: { id: 'bigint', scope: 'text', kind: 'text', facet: 'text', n: 'bigint' },
-  natural_key: { kind: 'text', key: 'text', uid: 'text' },
-  reference: { kind: 'text', field: 'text', value: 'text', uid: 'text' },
-  resource: {
-    ...{ kind: 'text', uid: 'text', parent: 'text', created: 'bigint', updated: 'bigint' },
-    ...{ keys: 'jsonb', body: 'bytea', state: 'text' },
-  },
-  entry: { list: 'bigint', sort: 'text', key: 'text', uid: 'text' },
-};
 
 const ROWS = 5_000;
 
-/** The database that holds the dataset, copied now if it is not there yet. */
+/** The database that holds the dataset, copied now if it is not there yet, or was made of another. */
 export async function copied(data: Dataset, server: BenchPostgres, print: Print): Promise<string> {
   const name = `bench_${data.repos}_${data.groups}`;
   const admin = server.url('postgres');
-  const [found] = await administer(admin, `SELECT 1 FROM pg_database WHERE datname = '${name}'`);
-  if (found?.rowCount === 1) return server.url(name);
+  const made = `${FORM} ${data.organization}`;
+  const description = `SELECT shobj_description(oid, 'pg_database') AS made FROM pg_database WHERE datname = '${name}'`;
+  const [found] = await administer(admin, description);
+  if (found?.rows[0]?.made === made && (await isUpToDate(data, server.url(name)))) return server.url(name);
   const started = performance.now();
   const building = `building_${randomUUID().slice(0, 8)}`;
   await administer(admin, `CREATE DATABASE ${building}`);
   await copy(data.dataDir, server.url(building));
-  await administer(admin, `ALTER DATABASE ${building} RENAME TO ${name}`);
+  await administer(
+    admin,
+    `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`,
+    `ALTER DATABASE ${building} RENAME TO ${name}`,
+    `COMMENT ON DATABASE ${name} IS '${made}'`,
+  );
   print(`copied ${data.repos} repos to PostgreSQL in ${Math.round((performance.now() - started) / 1000)} s`);
   return server.url(name);
 }
+
+/** Has PostgreSQL hold datasets of these sizes. */
+export async function copyAll(sizes: readonly DatasetSize[], print: Print): Promise<void> {
+  const server = await startPostgres();
+  try {
+    for (const size of sizes) await copied(await dataset(size, print), server, print);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Whether it is, or its migrations have just made it so. */
+const isUpToDate = async ({ dataDir }: Dataset, databaseUrl: string): Promise<boolean> =>
+  openStore({ dataDir, databaseUrl }).then(
+    async (store) => {
+      await store.close();
+      return true;
+    },
+    () => false,
+  );
 
 async function copy(dataDir: string, url: string): Promise<void> {
   await (await openStore({ dataDir, databaseUrl: url })).close();
@@ -49,14 +59,24 @@ async function copy(dataDir: string, url: string): Promise<void> {
   await client.connect();
   try {
     await client.query('SET synchronous_commit = off');
-    for (const [table, columns] of Object.entries(TABLES)) await copyTable(source, client, table, columns);
-    await client.query(`SELECT setval(pg_get_serial_sequence('list', 'id'), (SELECT max(id) FROM list))`);
+    for (const [table, columns] of await tablesOf(client)) await copyTable(source, client, table, columns);
     await client.query('VACUUM ANALYZE');
     await client.query('CHECKPOINT');
   } finally {
     await client.end();
     source.close();
   }
+}
+
+/** The tables of the schema with the types of their columns. */
+async function tablesOf(client: pg.Client): Promise<Map<string, Record<string, string>>> {
+  const { rows } = await client.query<{ table: string; column: string; type: string }>(
+    `SELECT table_name AS table, column_name AS column, udt_name AS type FROM information_schema.columns
+      WHERE table_schema = 'public' AND table_name <> 'migration' ORDER BY table_name, ordinal_position`,
+  );
+  const tables = new Map<string, Record<string, string>>();
+  for (const { table, column, type } of rows) tables.set(table, { ...tables.get(table), [column]: type });
+  return tables;
 }
 
 async function copyTable(
@@ -83,4 +103,11 @@ async function copyTable(
     batch = names.map(() => []);
   }
   if (batch[0]?.length) await flush();
+  if (columns.id === 'int8') {
+    // What is made from now on gets the next number.
+    await client.query(
+      `SELECT setval(sequence, (SELECT greatest(max(id), 1) FROM ${table}))
+        FROM pg_get_serial_sequence('${table}', 'id') AS sequence WHERE sequence IS NOT NULL`,
+    );
+  }
 }

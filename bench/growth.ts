@@ -24,7 +24,7 @@ import type { Store } from '../src/store/store.ts';
 import { dataset } from './data.ts';
 import type { Curve } from './lib/plot.ts';
 import { median, type Print } from './lib/result.ts';
-import { BIG, SMALL } from './lib/sizes.ts';
+import { BIG, MIDDLE, SMALL } from './lib/sizes.ts';
 
 const VIEWER = builtinRoles.find(({ name }) => name === 'viewer')?.uid ?? '';
 const LIST = methodTable(files).find(({ id }) => id.endsWith('.ReposService/ListRepos')) as Method;
@@ -66,7 +66,10 @@ async function decision(store: Store, identities: readonly string[], places: rea
   }, 1_000);
 }
 
-/** An organization of its own with groups, one repo in each, and callers that are bound to some of the groups. */
+/** Spread over the groups that callers are bound to, so that whatever their number is, pages are full. */
+const VISIBLE = 1_000;
+
+/** An organization of its own with groups, none inside of another, and callers that are bound to the first of them. */
 async function measure(size: { readonly groups: number; readonly bindings: number; readonly callers: number }) {
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-bench-'));
   const store = await openStore({ dataDir });
@@ -82,7 +85,8 @@ async function measure(size: { readonly groups: number; readonly bindings: numbe
         parent: org,
       });
       await insertAll(tx, groups, [{ ...named(org, 0), parent: ROOT }, ...places.map(named)], now);
-      const inside = places.map((parent, at) => ({
+      const holders = [...places, ...Array.from({ length: VISIBLE }, (_, at) => places[at % size.bindings] ?? org)];
+      const inside = holders.map((parent, at) => ({
         message: create(RepoSchema, { name: `repo-${at}` }),
         uid: newUid(parent),
         parent,
@@ -106,7 +110,7 @@ async function measure(size: { readonly groups: number; readonly bindings: numbe
 
 async function byRepos(print: Print): Promise<Curve> {
   const points = [];
-  for (const size of [SMALL, { repos: 30_000, groups: 40 }, BIG]) {
+  for (const size of [SMALL, MIDDLE, BIG]) {
     const data = await dataset(size, print);
     const store = await openStore({ dataDir: data.dataDir });
     try {

@@ -6,7 +6,7 @@ import { dataset } from './data.ts';
 import { startChild } from './lib/child.ts';
 import { grpcLoad } from './lib/load.ts';
 import { runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { BIG } from './lib/sizes.ts';
 
@@ -22,11 +22,9 @@ export const grpc: Suite = async (print) => {
     const port = await bare.ask<number>({ path: PATH, message });
     const ours = { url: server.url, path: PATH, headers: server.headers };
     const theirs = { ...ours, url: `http://127.0.0.1:${port}` };
-    for (const target of [ours, theirs]) await grpcLoad(target, request, 1);
-    const { ratio, a, b } = await interleaved(
-      5,
-      () => grpcLoad(ours, request, 2),
-      () => grpcLoad(theirs, request, 2),
+    const { ratio, a, b } = await warmAndCompare(
+      (seconds) => grpcLoad(ours, request, seconds),
+      (seconds) => grpcLoad(theirs, request, seconds),
     );
     return [
       {

@@ -5,7 +5,7 @@ import { startChild } from './lib/child.ts';
 import { httpLoad, type Target } from './lib/load.ts';
 import { administer, startPostgres } from './lib/postgres.ts';
 import { type Print, type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { BIG } from './lib/sizes.ts';
 import { getPath, listPath } from './rest.ts';
@@ -62,12 +62,9 @@ async function measure({ benchmark, target, text, values }: Case, url: string): 
   const bare = startChild('bare-pg.ts');
   const statement = { url, text, values: [values], atOnce: AT_ONCE };
   try {
-    await httpLoad(target, { seconds: 1 });
-    await bare.ask({ ...statement, seconds: 1 });
-    const { ratio, a, b } = await interleaved(
-      5,
-      () => httpLoad(target, { seconds: 2, connections: AT_ONCE }),
-      () => bare.ask<number>({ ...statement, seconds: 2 }),
+    const { ratio, a, b } = await warmAndCompare(
+      (seconds) => httpLoad(target, { seconds, connections: AT_ONCE }),
+      (seconds) => bare.ask<number>({ ...statement, seconds }),
     );
     return {
       benchmark: `${benchmark}, on PostgreSQL`,

@@ -15,13 +15,13 @@ import { spawnServer } from '../test/support/process.ts';
 import { isInstalled, startDockerRegistry } from './lib/docker-registry.ts';
 import { httpLoad } from './lib/load.ts';
 import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { type Compared, interleaved } from './lib/rounds.ts';
+import { type Compared, interleaved, warmAndCompare } from './lib/rounds.ts';
 
 const NAME = 'my-org/bench';
 const TAG = 'latest';
 const BLOB = 64 * 1024 * 1024;
 const MIB = 1024 * 1024;
-const ROUNDS = 9;
+const ROUNDS = 5;
 
 interface Contender {
   readonly url: string;
@@ -107,16 +107,14 @@ async function compare(ours: Contender, theirs: Contender, blob: Buffer, digest:
     blob.set(randomBytes(16));
     return push(to, blob, digestOf(blob));
   };
-  for (const each of [ours, theirs]) await getManifest(each, 1);
   return [
     result(
       'manifest GET by tag',
       3,
       '/s',
-      await interleaved(
-        ROUNDS,
-        () => getManifest(ours, 2),
-        () => getManifest(theirs, 2),
+      await warmAndCompare(
+        (seconds) => getManifest(ours, seconds),
+        (seconds) => getManifest(theirs, seconds),
       ),
     ),
     result(

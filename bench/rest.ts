@@ -3,17 +3,17 @@ import { type Dataset, dataset } from './data.ts';
 import { startChild } from './lib/child.ts';
 import { httpLoad, type Target } from './lib/load.ts';
 import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { type Compared, warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { BIG } from './lib/sizes.ts';
 
 export const getPath = ({ samples }: Dataset, at = 0): string => `/registry/v2/repos/${samples[at]?.uid}`;
 
-export const listPath = ({ organization }: Dataset): string =>
-  `/registry/v2/repos?uidp.descendants_of=${organization}&page_size=50&order_by=name`;
+export const listPath = ({ organization }: Dataset, pageSize = 50): string =>
+  `/registry/v2/repos?uidp.descendants_of=${organization}&page_size=${pageSize}&order_by=name`;
 
 /** A server on node:http that answers everything with what `target` answers now. */
-export async function bareTwin({ url, path, headers = {} }: Target): Promise<{ url: string; stop(): Promise<void> }> {
+async function bareTwin({ url, path, headers = {} }: Target): Promise<{ url: string; stop(): Promise<void> }> {
   const answer = await fetch(`${url}${path}`, { headers });
   if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${await answer.text()}`);
   // Node writes these two by itself.
@@ -23,22 +23,14 @@ export async function bareTwin({ url, path, headers = {} }: Target): Promise<{ u
   return { url: `http://127.0.0.1:${port}`, stop: child.stop };
 }
 
-export interface Measure {
-  readonly rounds: number;
-  readonly seconds: number;
-}
-
 /** Requests per second of the server and of its bare twin, in turn. */
-export async function againstBare(server: BenchServer, path: string, { rounds, seconds }: Measure) {
+async function againstBare(server: BenchServer, path: string): Promise<Compared> {
   const target = { url: server.url, path, headers: server.headers };
   const bare = await bareTwin(target);
   try {
-    await httpLoad(target, { seconds: 1 });
-    await httpLoad({ ...target, url: bare.url }, { seconds: 1 });
-    return await interleaved(
-      rounds,
-      () => httpLoad(target, { seconds }),
-      () => httpLoad({ ...target, url: bare.url }, { seconds }),
+    return await warmAndCompare(
+      (seconds) => httpLoad(target, { seconds }),
+      (seconds) => httpLoad({ ...target, url: bare.url }, { seconds }),
     );
   } finally {
     await bare.stop();
@@ -54,7 +46,7 @@ export const rest: Suite = async (print) => {
       ['REST get repo by uid', getPath(data), 0.45],
       ['REST list 50 repos by name under an organization, with totalCount', listPath(data), 0.1],
     ] as const) {
-      const { ratio, a, b } = await againstBare(server, path, { rounds: 5, seconds: 2 });
+      const { ratio, a, b } = await againstBare(server, path);
       const figures = `${short(a)}/s against ${short(b)}/s`;
       results.push({
         benchmark,

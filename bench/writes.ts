@@ -6,7 +6,7 @@ import { type Dataset, dataset } from './data.ts';
 import { startChild } from './lib/child.ts';
 import { httpLoad, type Target } from './lib/load.ts';
 import { runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 
@@ -29,11 +29,9 @@ export const writes: Suite = async (print) => {
   const bare = startChild('bare-insert.ts');
   try {
     const target = createTarget(server, data);
-    await httpLoad(target, { seconds: 1 });
-    const { ratio, a, b } = await interleaved(
-      5,
-      () => httpLoad(target, { seconds: 2 }),
-      () => bare.ask<number>({ path: join(directory, 'bare.db'), bytes: IDENTITY.length, seconds: 2 }),
+    const { ratio, a, b } = await warmAndCompare(
+      (seconds) => httpLoad(target, { seconds }),
+      (seconds) => bare.ask<number>({ path: join(directory, 'bare.db'), bytes: IDENTITY.length, seconds }),
     );
     return [
       {

@@ -7,6 +7,8 @@ export interface GeneratorTask {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** Asked for in turn with it; HTTP only. */
+  readonly morePaths?: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly method: string;
   readonly body: Uint8Array;
@@ -40,17 +42,21 @@ interface Count {
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /** By hand on the socket: a whole HTTP client would cost more than the server it measures. */
-function overHttp({ host, port, path, method, headers, body }: GeneratorTask, until: number): Promise<Count> {
+function overHttp(task: GeneratorTask, until: number): Promise<Count> {
+  const { host, port, path, morePaths = [], method, headers, body } = task;
   const lines = Object.entries({
     host: `${host}:${port}`,
     ...headers,
     ...(body.length > 0 && { 'content-length': body.length }),
   });
-  const head = `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
-  const request = Buffer.concat([Buffer.from(head), body]);
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const requests = [path, ...morePaths].map((one) =>
+    Buffer.concat([Buffer.from(`${method} ${one} HTTP/1.1\r\n${head}\r\n`), body]),
+  );
+  const next = (): Buffer => requests[count.requests % requests.length] as Buffer;
   const count: Count = { requests: 0, failures: 0 };
   return new Promise((resolve) => {
-    const socket: Socket = connect({ host, port, noDelay: true }, () => socket.write(request));
+    const socket: Socket = connect({ host, port, noDelay: true }, () => socket.write(next()));
     let pending: Buffer = Buffer.alloc(0);
     socket.on('data', (chunk) => {
       pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
@@ -62,7 +68,7 @@ function overHttp({ host, port, path, method, headers, body }: GeneratorTask, un
       pending = Buffer.alloc(0);
       count.requests++;
       if (!answer.startsWith('HTTP/1.1 2')) count.failures++;
-      if (performance.now() < until) socket.write(request);
+      if (performance.now() < until) socket.write(next());
       else socket.end();
     });
     socket.on('error', () => count.failures++).on('close', () => resolve(count));

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -41,12 +41,12 @@ export async function startPostgres(): Promise<BenchPostgres> {
     cwd: directory,
     stdio: ['ignore', 'ignore', 'ignore'],
   });
+  const ended = once(server, 'exit');
   const url = (database: string) => `postgres://wharf@localhost/${database}?host=${encodeURIComponent(directory)}`;
-  await answering(server, url('postgres'));
+  await answering(server, join(files, 'postmaster.pid'), url('postgres'));
   return {
     url,
     async stop() {
-      const ended = once(server, 'exit');
       server.kill('SIGINT');
       await ended;
     },
@@ -73,15 +73,16 @@ function serverUser(): { readonly uid?: number; readonly gid?: number } {
   return { uid: idOf('-u'), gid: idOf('-g') };
 }
 
-async function answering(server: ChildProcess, url: string): Promise<void> {
-  for (let tries = 0; tries < 300; tries++) {
-    if (server.exitCode !== null) break;
+/** Waits until it is this server that answers, and no other in the same place. */
+async function answering(server: ChildProcess, pidFile: string, url: string): Promise<void> {
+  for (let tries = 0; tries < 300 && server.exitCode === null; tries++) {
     try {
+      if (Number.parseInt(readFileSync(pidFile, 'utf8'), 10) !== server.pid) throw new Error('not yet');
       await administer(url, 'SELECT 1');
       return;
     } catch {
       await delay(100);
     }
   }
-  throw new Error('PostgreSQL did not start');
+  throw new Error(`PostgreSQL did not start; does another one run on ${dirname(pidFile)}?`);
 }

@@ -7,6 +7,26 @@ export interface Compared {
   readonly b: number;
 }
 
+/** After so many seconds of load V8 has compiled well what runs hot: a server that just started takes half as long again. */
+const WARM_SECONDS = 7;
+/** Short and many: what disturbs the machine then disturbs few of them. */
+const ROUNDS = 7;
+const SECONDS = 1;
+
+/** Puts load on two servers until both are as fast as they get, and then compares them. */
+export async function warmAndCompare(a: Measured, b: Measured): Promise<Compared> {
+  await a(WARM_SECONDS);
+  await b(WARM_SECONDS);
+  return interleaved(
+    ROUNDS,
+    () => a(SECONDS),
+    () => b(SECONDS),
+  );
+}
+
+/** So many seconds of it, and how fast it was. */
+type Measured = (seconds: number) => Promise<number>;
+
 /** Measures two things in turn, again and again. */
 export async function interleaved(
   rounds: number,
@@ -21,5 +41,6 @@ export async function interleaved(
     bs.push(await b());
     if (round % 2 === 1) as.push(await a());
   }
-  return { ratio: median(as.map((value, at) => value / (bs[at] ?? Number.NaN))), a: median(as), b: median(bs) };
+  const ratios = as.map((value, at) => value / (bs[at] ?? Number.NaN)).filter((ratio) => !Number.isNaN(ratio));
+  return { ratio: median(ratios), a: median(as), b: median(bs) };
 }

@@ -20,13 +20,21 @@ export interface Access {
  * every request reads the version first: one key look-up, on any server of the database, and what was revoked is gone.
  */
 export function createAccess(db: Reader): Access {
-  const readVersion = shared(() => db.get<{ value: string }>(VERSION, ACCESS_VERSION));
+  const { memory } = db;
+  const readRow = shared(() => db.get<{ value: string }>(VERSION, ACCESS_VERSION));
   let current: string | undefined;
   let known = createLru<string, Promise<readonly Grant[]>>(MAX_KNOWN);
 
+  /** Whether it is known still to hold is asked for each request, never for several at once. */
   function version(): Maybe<string | undefined> {
-    const row = readVersion();
-    return row instanceof Promise ? row.then((found) => found?.value) : row?.value;
+    memory?.renew();
+    const known = memory?.recall(ACCESS_VERSION, ACCESS_VERSION);
+    if (known !== undefined) return known as string;
+    const mark = memory?.mark();
+    const row = readRow();
+    if (row instanceof Promise) return row.then((found) => found?.value);
+    if (row && mark !== undefined) memory?.keep(mark, ACCESS_VERSION, ACCESS_VERSION, row.value);
+    return row?.value;
   }
 
   return {

@@ -8,7 +8,8 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 /** All that the rest of the code knows about logging. */
 export interface Log {
-  debug(fields: LogFields, message: string): void;
+  /** Fields that cost something to find out come as a function, which is called only when somebody is looking. */
+  debug(fields: LogFields | (() => LogFields), message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
@@ -34,8 +35,9 @@ export function createLogger({ level, destination = pino.destination(2) }: LogOp
   );
   const at =
     (word: Exclude<LogLevel, 'silent'>) =>
-    (fields: LogFields, message: string): void => {
-      if (logger.isLevelEnabled(word)) logger[word](redact(fields), redactText(message));
+    (fields: LogFields | (() => LogFields), message: string): void => {
+      if (!logger.isLevelEnabled(word)) return;
+      logger[word](redact(typeof fields === 'function' ? fields() : fields), redactText(message));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

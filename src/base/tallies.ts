@@ -41,13 +41,13 @@ interface Facts {
  * and put them in its words when somebody looks.
  */
 export function countBy(metrics: Metric[], { name, help, labelNames = [] }: Facts): (...labels: string[]) => Count {
-  const counts = new Map<string, { n: number; readonly labels: readonly string[] } & Count>();
+  const counts: ({ n: number; readonly labels: readonly string[] } & Count)[] = [];
   const get = async (): Promise<Reading> => ({
     name,
     help,
     type: 'counter',
     aggregator: 'sum',
-    values: [...counts.values()].map(({ labels, n }) => ({ labels: named(labelNames, labels), value: n })),
+    values: counts.map(({ labels, n }) => ({ labels: named(labelNames, labels), value: n })),
   });
   metrics.push({ name, get });
   return remembered(counts, labelNames, (labels) => ({
@@ -72,13 +72,13 @@ export function timeBy(
   { name, help, labelNames = [] }: Facts,
   bounds: readonly number[],
 ): (...labels: string[]) => Timing {
-  const timings = new Map<string, Buckets>();
+  const timings: Buckets[] = [];
   const get = async (): Promise<Reading> => ({
     name,
     help,
     type: 'histogram',
     aggregator: 'sum',
-    values: [...timings.values()].flatMap((timing) => valuesOf(name, labelNames, bounds, timing)),
+    values: timings.flatMap((timing) => valuesOf(name, labelNames, bounds, timing)),
   });
   metrics.push({ name, get });
   return remembered(timings, labelNames, (labels) => ({
@@ -128,19 +128,42 @@ export function gauge(
   metrics.push({ name, get });
 }
 
-/** Each combination of labels once. */
+/** Each combination of labels once. It is looked for label by label: one key of them all would be a new text each time. */
 function remembered<T>(
-  known: Map<string, T>,
+  known: T[],
   labelNames: readonly string[],
   make: (labels: readonly string[]) => T,
 ): (...labels: string[]) => T {
-  if (labelNames.length === 0) known.set('', make([]));
-  return (...labels) => {
-    const key = labels.length === 1 ? (labels[0] as string) : labels.join(' ');
-    const found = known.get(key);
-    if (found !== undefined) return found;
+  const branches: Branch<T> = new Map();
+  const add = (labels: readonly string[]): T => {
     const made = make(labels);
-    known.set(key, made);
+    known.push(made);
     return made;
   };
+  if (labelNames.length === 0) {
+    const only = add([]);
+    return () => only;
+  }
+  return (...labels) => {
+    let branch = branches;
+    for (let at = 0; at < labels.length - 1; at++) branch = branchAt(branch, labels[at] as string);
+    const last = labels.at(-1) as string;
+    let found = branch.get(last) as T | undefined;
+    if (found === undefined) {
+      found = add(labels);
+      branch.set(last, found);
+    }
+    return found;
+  };
+}
+
+type Branch<T> = Map<string, T | Branch<T>>;
+
+function branchAt<T>(branch: Branch<T>, label: string): Branch<T> {
+  let next = branch.get(label) as Branch<T> | undefined;
+  if (next === undefined) {
+    next = new Map();
+    branch.set(label, next);
+  }
+  return next;
 }

@@ -49,9 +49,29 @@ export function ancestorsOf(uid: string): string[] {
 export const isWithin = (uid: string, scope: string): boolean =>
   uid.startsWith(scope) && (uid.length === scope.length || uid[scope.length] === '/');
 
-/** Those of `uids` that lie in no other of them, each once. */
-export const outermost = (uids: readonly string[]): string[] =>
-  [...new Set(uids)].filter((uid) => !uids.some((outer) => outer !== uid && isWithin(uid, outer))).sort();
+/** Whether `uid` lies within one of `scopes`, which are the outermost of something: one look, however many there are. */
+export function isWithinAny(uid: string, scopes: readonly string[]): boolean {
+  let [low, high] = [0, scopes.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((scopes[middle] as string) <= uid) low = middle + 1;
+    else high = middle;
+  }
+  // The last that does not come behind it.
+  const nearest = scopes[low - 1];
+  return nearest !== undefined && isWithin(uid, nearest);
+}
+
+/** Those of `uids` that lie in no other of them, each once and in order. */
+export function outermost(uids: readonly string[]): string[] {
+  const found: string[] = [];
+  // In order, what lies below a uid follows it at once: no other sign of a uid comes before `/`.
+  for (const uid of uids.toSorted()) {
+    const last = found.at(-1);
+    if (last === undefined || !isWithin(uid, last)) found.push(uid);
+  }
+  return found;
+}
 
 /** The bounds, both excluded, of every uid below `uid`: `0` follows `/` in ASCII. */
 export const rangeBelow = (uid: string): [low: string, high: string] => [uid, `${uid}0`];

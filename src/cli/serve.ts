@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts';
 import { type Config, type Flags, flagOf, loadConfig, type Setting, settings, unknownVariables } from '../config.ts';
 import type { StartOptions } from '../main.ts';
 import { banner, type Started } from './banner.ts';
+import { beginAnewIfCompiled } from './begin-anew.ts';
 import { createDealer } from './dealer.ts';
 import { messageOf, rootOf } from './failure.ts';
 import { example } from './help.ts';
@@ -56,6 +57,7 @@ async function startAlone(config: Config, log: Log, options: StartOptions = {}):
   letYoungSpaceGrow(false);
   try {
     const { startServer } = await import('../main.ts');
+    beginAnewIfCompiled();
     const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });
     return { started: { url, organization, firstStart, data: config.data }, stop };
   } catch (error) {

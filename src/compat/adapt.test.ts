@@ -7,15 +7,12 @@ import {
   type DeleteGroupRequest,
   GroupSchema,
   GroupsService,
-  type ListGroupsRequest,
-  ListGroupsResponseSchema,
 } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import * as v1 from '../contract/gen/platform/iam/v1/group.platform_pb.js';
 import type { Operation, Operations, ReadContext, WriteContext } from '../resource/context.ts';
-import { adapt, idOf, listAll, within } from './adapt.ts';
+import { adapt, idOf } from './adapt.ts';
 
-const { createGroup, deleteGroup, listGroups } = GroupsService.method;
+const { createGroup, deleteGroup } = GroupsService.method;
 const { Groups } = v1;
 const ctx = {} as ReadContext & WriteContext;
 
@@ -120,49 +117,4 @@ test('a method that v2 does not have stops the start', () => {
   assert.throws(() => adapt({}, Groups.method.create, createGroup, { request: () => ({}) }), {
     message: 'compat: there is no operation for chainguard.platform.iam.v2.GroupsService/CreateGroup',
   });
-});
-
-test('a list walks the pages to their end', async () => {
-  const asked: [number, string, string][] = [];
-  const listing: Operation = {
-    mode: 'read',
-    run(_ctx, request) {
-      const { pageSize, pageToken, name } = request as ListGroupsRequest;
-      asked.push([pageSize, pageToken, name]);
-      const at = Number(pageToken || 0);
-      return create(ListGroupsResponseSchema, {
-        groups: [{ uid: String(at) }, { uid: `${at}b` }],
-        nextPageToken: at < 2 ? String(at + 1) : '',
-      });
-    },
-  };
-  const operation = only(
-    listAll({ [idOf(listGroups)]: listing }, Groups.method.list, listGroups, {
-      request: ({ name }) => ({ name }),
-      response: ({ groups }) => groups.map(({ uid }) => create(v1.GroupSchema, { id: uid })),
-    }),
-  ) as Extract<Operation, { mode: 'read' }>;
-  const { items } = (await operation.run(ctx, create(v1.GroupFilterSchema, { name: 'n' }))) as v1.GroupList;
-  assert.deepEqual(
-    items.map(({ id }) => id),
-    ['0', '0b', '1', '1b', '2', '2b'],
-  );
-  assert.deepEqual(asked, [
-    [200, '', 'n'],
-    [200, '1', 'n'],
-    [200, '2', 'n'],
-  ]);
-});
-
-test('filters add up, and leave nothing where they exclude each other', () => {
-  const filter = (init: object) => create(UIDPFilterSchema, init);
-  assert.deepEqual(within(undefined), filter({}));
-  assert.deepEqual(within(filter({ childrenOf: 'a' }), 'a/b'), filter({ childrenOf: 'a', ids: ['a/b'] }));
-  assert.deepEqual(within(filter({ ids: ['a', 'b'] }), 'b'), filter({ ids: ['b'] }));
-  assert.deepEqual(within(filter({ ids: ['a'] }), 'b'), filter({ ids: ['b'], ancestorsOf: 'b' }));
-  assert.deepEqual(within(undefined, '', 'p'), filter({ childrenOf: 'p' }));
-  assert.deepEqual(
-    within(filter({ childrenOf: 'q' }), '', 'p'),
-    filter({ childrenOf: 'p', ancestorsOf: 'p', descendantsOf: 'p' }),
-  );
 });

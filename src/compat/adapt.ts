@@ -1,6 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
 import {
-  clone,
   create,
   type DescMethodUnary,
   type DescService,
@@ -9,10 +7,8 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { ApiError, invalidFields } from '../base/errors.ts';
-import { type UIDPFilter, UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import type { EventFacts, Operation, Operations, ReadContext } from '../resource/context.ts';
+import type { EventFacts, Operation, Operations } from '../resource/context.ts';
 import { refuse, validate } from '../resource/validate.ts';
-import type { Maybe } from '../store/store.ts';
 import { vocabulary } from './words.ts';
 
 /*
@@ -43,9 +39,9 @@ import { vocabulary } from './words.ts';
 /** A method of a service, which knows the types of its messages. */
 export type Unary = DescMethodUnary;
 
-type Input<M extends Unary> = MessageShape<M['input']>;
-type Output<M extends Unary> = MessageShape<M['output']>;
-type InputOf<M extends Unary> = MessageInitShape<M['input']>;
+export type Input<M extends Unary> = MessageShape<M['input']>;
+export type Output<M extends Unary> = MessageShape<M['output']>;
+export type InputOf<M extends Unary> = MessageInitShape<M['input']>;
 type OutputOf<M extends Unary> = MessageInitShape<M['output']>;
 
 export interface Rewording<V1 extends Unary, V2 extends Unary> {
@@ -95,7 +91,7 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
     return { [idOf(v1)]: { mode: 'read', run } };
   }
 
-  const { prepare, event } = operation;
+  const { adds, prepare, event } = operation;
   const judge = judgeOf(v2);
   const judged = (message: Message) => {
     const request = ask(message);
@@ -106,6 +102,7 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
   const done = new WeakMap<Message, { readonly request: Message; readonly response: Message }>();
   const adapted: Operation = {
     mode: 'write',
+    adds,
     ...(prepare && { prepare: (ctx, request) => named(() => prepare(ctx, judged(request))) }),
     run: (ctx, request, prepared) =>
       named(async () => {
@@ -133,70 +130,10 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
   return { [idOf(v1)]: adapted };
 }
 
-const PAGE = 200;
-
-/** What v2 List requests and answers have in common. */
-interface PageRequest extends Message {
-  pageSize: number;
-  pageToken: string;
-}
-interface Page extends Message {
-  readonly nextPageToken: string;
-}
-
-export interface ListWording<V1 extends Unary, V2 extends Unary> {
-  request(filter: Input<V1>): InputOf<V2>;
-  /** What v1 calls `items`. */
-  response(page: Output<V2>, ctx: ReadContext): Maybe<readonly Message[]>;
-  readonly fields?: Readonly<Record<string, string>>;
-}
-
-/**
- * A v1 List: everything at once, where v2 has pages. It walks the pages, so that no statement reads more than one of
- * them. What is out of reach or not there is an empty list, as it is in v2.
- */
-export function listAll<V1 extends Unary, V2 extends Unary>(
-  operations: Operations,
-  v1: V1,
-  v2: V2,
-  words: ListWording<V1, V2>,
-): Operations {
-  const operation = operationOf(operations, v2);
-  if (operation.mode !== 'read') throw new Error(`compat: ${idOf(v2)} is no list`);
-  const named = inWordsOf(words.fields);
-  const run: typeof operation.run = (ctx, filter) =>
-    named(async () => {
-      const items: Message[] = [];
-      const request = create(v2.input, words.request(filter as Input<V1>)) as Message as PageRequest;
-      request.pageSize = PAGE;
-      for (;;) {
-        const page = (await operation.run(ctx, request)) as Page;
-        items.push(...(await words.response(page as Message as Output<V2>, ctx)));
-        if (page.nextPageToken === '') break;
-        request.pageToken = page.nextPageToken;
-        // SQLite answers at once: without this a long list would let nobody else in.
-        await setImmediate();
-      }
-      return create(v1.output, { items } as object as OutputOf<V1>);
-    });
-  return { [idOf(v1)]: { mode: 'read', run } };
-}
-
-/** The hierarchy filter of v2 for a filter of v1, which may also name a single resource, or the one parent of many. */
-export function within(uidp: UIDPFilter | undefined, id = '', parent = ''): UIDPFilter {
-  const filter = uidp ? clone(UIDPFilterSchema, uidp) : create(UIDPFilterSchema);
-  const { ids, childrenOf } = filter;
-  if (id !== '') filter.ids = [id];
-  if (parent !== '') filter.childrenOf = parent;
-  // Nothing lies above itself, so nothing is found where one condition excludes another.
-  if (id !== '' && ids.length > 0 && !ids.includes(id)) filter.ancestorsOf = id;
-  if (parent !== '' && childrenOf !== '' && childrenOf !== parent) filter.ancestorsOf = filter.descendantsOf = parent;
-  return filter;
-}
-
-function operationOf(operations: Operations, method: Unary): Operation {
+/** Operations of v2 answer at once: what is long, they have pages of. */
+export function operationOf(operations: Operations, method: Unary): Exclude<Operation, { readonly mode: 'pages' }> {
   const operation = operations[idOf(method)];
-  if (!operation) throw new Error(`compat: there is no operation for ${idOf(method)}`);
+  if (!operation || operation.mode === 'pages') throw new Error(`compat: there is no operation for ${idOf(method)}`);
   return operation;
 }
 

@@ -5,7 +5,8 @@ import {
 } from '../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import * as v1 from '../contract/gen/platform/advisory/v1/advisory.platform_pb.js';
 import type { Operations } from '../resource/context.ts';
-import { adapt, listAll } from './adapt.ts';
+import { adapt } from './adapt.ts';
+import { listAll } from './list-all.ts';
 import { vocabulary } from './words.ts';
 
 const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisoryService.method;

@@ -7,7 +7,8 @@ import {
   SubscriptionSchema as V1SubscriptionSchema,
 } from '../contract/gen/platform/events/v1/subscriptions.platform_pb.js';
 import type { Operations } from '../resource/context.ts';
-import { adapt, listAll, within } from './adapt.ts';
+import { adapt } from './adapt.ts';
+import { listAll, within } from './list-all.ts';
 import { vocabulary } from './words.ts';
 
 const words = vocabulary(V1SubscriptionSchema, SubscriptionSchema, {

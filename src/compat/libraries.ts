@@ -7,7 +7,9 @@ import {
 import * as v1 from '../contract/gen/platform/libraries/v1/artifacts.libraries.platform_pb.js';
 import type { Ecosystem as V1Ecosystem } from '../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
 import type { Operations } from '../resource/context.ts';
-import { adapt, listAll } from './adapt.ts';
+import { adapt } from './adapt.ts';
+import { listAll } from './list-all.ts';
+import { orNothing } from './only-v1.ts';
 import { vocabulary } from './words.ts';
 
 const { listArtifacts, listArtifactVersions, getArtifactCount } = ArtifactsService.method;
@@ -41,7 +43,7 @@ export const libraryOperations = (operations: Operations): Operations => ({
       ...{ nextPageToken, skipped },
     }),
   }),
-  ...listAll(operations, method.listVersions, listArtifactVersions, {
+  ...listAll(orNothing(operations, listArtifactVersions), method.listVersions, listArtifactVersions, {
     request: ({ id }) => ({ artifactId: id }),
     response: ({ artifactVersions }) => artifactVersions.map(version.toV1),
     fields: { artifact_id: 'id' },

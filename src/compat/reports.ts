@@ -20,7 +20,8 @@ import { dayCounts } from '../domains/reports/day-counts.ts';
 import { findRawReport, findReports, newestReport } from '../domains/reports/find-reports.ts';
 import { reports } from '../domains/reports/reports.ts';
 import type { Operation, Operations } from '../resource/context.ts';
-import { idOf, listAll } from './adapt.ts';
+import { idOf } from './adapt.ts';
+import { listAll } from './list-all.ts';
 import { countReportOf, matchReportOf, scannerOf, vulnReportOf } from './report-words.ts';
 
 /** v2 has no methods for reports on images (specification, section 1); these speak to the domain itself. */

@@ -1,4 +1,4 @@
-import { create, type Message, type MessageShape } from '@bufbuild/protobuf';
+import { create, type MessageShape } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../base/errors.ts';
 import {
@@ -15,8 +15,10 @@ import {
   updateAdvisory,
   updateEvent,
 } from '../domains/vulnerabilities/write-advisories.ts';
-import type { Operation, Operations, WriteContext } from '../resource/context.ts';
-import { adapt, idOf, inWordsOf, type Unary, within } from './adapt.ts';
+import type { Operations } from '../resource/context.ts';
+import { adapt } from './adapt.ts';
+import { within } from './list-all.ts';
+import { orNothing, writeOnly } from './only-v1.ts';
 import { vocabulary } from './words.ts';
 
 const { method } = v1.Advisories;
@@ -51,21 +53,25 @@ const fields = { uid: 'id', create_time: 'timestamp', review_state: 'status', de
 
 /** v2 only reads advisories: v1 is how they are written one at a time. */
 export const vulnerabilityOperations = (operations: Operations): Operations => ({
-  ...write(method.create, async (ctx, { parentId, advisory: given }) => {
+  ...writeOnly(method.create, fields, async (ctx, { parentId, advisory: given }) => {
     return advisory.toV1(await createAdvisory(ctx, parentId, advisory.toV2(given ?? create(v1.AdvisorySchema))));
   }),
-  ...write(method.update, async (ctx, given) => advisory.toV1(await updateAdvisory(ctx, advisory.toV2(given)))),
-  ...write(method.delete, async (ctx, { id }) => {
+  ...writeOnly(method.update, fields, async (ctx, given) =>
+    advisory.toV1(await updateAdvisory(ctx, advisory.toV2(given))),
+  ),
+  ...writeOnly(method.delete, fields, async (ctx, { id }) => {
     await deleteAdvisory(ctx, id);
     return create(EmptySchema);
   }),
-  ...write(method.createAdvisoryEvent, async (ctx, { parentId, advisoryEvent }) => {
+  ...writeOnly(method.createAdvisoryEvent, fields, async (ctx, { parentId, advisoryEvent }) => {
     return event.toV1(await createEvent(ctx, parentId, eventToV2(advisoryEvent ?? create(v1.AdvisoryEventSchema))));
   }),
-  ...write(method.updateAdvisoryEvent, async (ctx, given) => event.toV1(await updateEvent(ctx, eventToV2(given)))),
-  ...adapt(operations, method.listAdvisoryEvents, getAdvisory, {
+  ...writeOnly(method.updateAdvisoryEvent, fields, async (ctx, given) =>
+    event.toV1(await updateEvent(ctx, eventToV2(given))),
+  ),
+  ...adapt(orNothing(operations, getAdvisory), method.listAdvisoryEvents, getAdvisory, {
     request: ({ parentId }) => ({ uid: parentId }),
-    response: ({ uid, events }) => ({ parentId: uid, items: events.map(event.toV1) }),
+    response: ({ events }, { parentId }) => ({ parentId, items: events.map(event.toV1) }),
     fields: { uid: 'parent_id' },
   }),
   ...adapt(operations, method.list, listAdvisories, {
@@ -110,19 +116,6 @@ export const vulnerabilityOperations = (operations: Operations): Operations => (
     },
   }),
 });
-
-/** A v1 method that has no counterpart in v2, with complaints in the words of v1. */
-function write<M extends Unary>(
-  of: M,
-  run: (ctx: WriteContext, request: MessageShape<M['input']>) => Promise<Message>,
-): Operations {
-  const named = inWordsOf(fields);
-  const operation: Operation = {
-    mode: 'write',
-    run: (ctx, request) => named(() => run(ctx, request as MessageShape<M['input']>)),
-  };
-  return { [idOf(of)]: operation };
-}
 
 /** v2 shows only where a component is, not where it was. */
 function eventToV2(given: v1.AdvisoryEvent) {

@@ -1,6 +1,6 @@
 import type { DescField } from '@bufbuild/protobuf';
-import { getOption } from '@bufbuild/protobuf';
 import { FieldBehavior, field_behavior } from './gen/google/api/field_behavior_pb.js';
+import { optionOf } from './option.ts';
 
 const known = new WeakMap<DescField, ReadonlySet<FieldBehavior>>();
 
@@ -8,7 +8,7 @@ const known = new WeakMap<DescField, ReadonlySet<FieldBehavior>>();
 export function fieldBehaviors(field: DescField): ReadonlySet<FieldBehavior> {
   let behaviors = known.get(field);
   if (behaviors === undefined) {
-    behaviors = new Set(getOption(field, field_behavior));
+    behaviors = new Set(optionOf(field, field_behavior));
     known.set(field, behaviors);
   }
   return behaviors;

@@ -1,5 +1,5 @@
-import { getOption } from '@bufbuild/protobuf';
 import { bit, Capability, CapabilitySchema, internal_only, name } from './gen/capabilities/capabilities_pb.js';
+import { optionOf } from './option.ts';
 
 /** What the contract says about one capability. */
 export interface CapabilityInfo {
@@ -17,9 +17,9 @@ export const allCapabilities: readonly CapabilityInfo[] = CapabilitySchema.value
   .filter((value) => value.number !== Capability.UNKNOWN)
   .map((value) => ({
     capability: value.number,
-    name: getOption(value, name),
-    bit: getOption(value, bit),
-    internalOnly: getOption(value, internal_only),
+    name: optionOf(value, name) ?? '',
+    bit: optionOf(value, bit) ?? 0,
+    internalOnly: optionOf(value, internal_only) ?? false,
   }))
   .sort((a, b) => a.capability - b.capability);
 

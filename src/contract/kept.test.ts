@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { GroupSchema } from './gen/chainguard/platform/iam/v2/groups_pb.js';
 import { ListReposResponseSchema, type Repo, RepoSchema } from './gen/chainguard/platform/registry/v2/repos_pb.js';
-import { encodeJson } from './json/encode.ts';
-import { keptBytes, keptJson, readKept } from './kept.ts';
+import { asOctets, encodeJson, encodeOctets } from './json/encode.ts';
+import { isKept, keptBytes, keptJson, readKept, readToKeep } from './kept.ts';
 
 const bytesOf = (name: string, description = ''): Uint8Array =>
   toBinary(RepoSchema, create(RepoSchema, { name, description, syncConfig: { source: 's' }, bundles: ['base'] }));
@@ -35,13 +35,12 @@ test('bytes and JSON are those of the message, as its own type only', () => {
   const repo = readKept(RepoSchema, 'written', bytes);
   assert.equal(keptBytes(RepoSchema, repo), bytes);
   assert.equal(keptBytes(GroupSchema, repo), undefined);
-  assert.equal(encodeJson(RepoSchema, repo), encodeJson(RepoSchema, fromBinary(RepoSchema, bytes)));
+  const octets = encodeOctets(RepoSchema, repo);
+  assert.equal(octets, encodeOctets(RepoSchema, fromBinary(RepoSchema, bytes)));
   const unasked = () => assert.fail('it is known');
-  assert.equal(keptJson(RepoSchema, repo, unasked), encodeJson(RepoSchema, repo));
-  assert.equal(
-    keptJson(GroupSchema, repo, () => 'other'),
-    'other',
-  );
+  assert.equal(keptJson(RepoSchema, repo, unasked), octets);
+  const other = () => 'other';
+  assert.equal(keptJson(GroupSchema, repo, other), 'other');
 });
 
 test('large messages are not kept', () => {
@@ -49,20 +48,28 @@ test('large messages are not kept', () => {
   const repo = readKept(RepoSchema, 'large', bytes);
   assert.notEqual(readKept(RepoSchema, 'large', bytes), repo);
   assert.equal(keptBytes(RepoSchema, repo), undefined);
+  assert.equal(isKept(repo), false);
+  assert.equal(isKept(readToKeep(RepoSchema, bytesOf('small'))), true);
 });
 
 test('a page of kept rows and others reads as if all were written at once', () => {
-  const name = '"repos":[]';
+  const name = '"repos":[] für 日本';
   const kept = readKept(RepoSchema, 'on a page', bytesOf(name)) as Repo;
   const page = create(ListReposResponseSchema, { nextPageToken: name, totalCount: 2n });
   page.repos = [kept, create(RepoSchema, { name: 'fresh' })];
   const row = { name, bundles: ['base'], sync_config: { source: 's', uniqueTags: false, gracePeriod: false } };
   for (let times = 0; times < 2; times++) {
-    assert.deepEqual(JSON.parse(encodeJson(ListReposResponseSchema, page)), {
+    assert.deepEqual(JSON.parse(Buffer.from(encodeOctets(ListReposResponseSchema, page), 'latin1').toString()), {
       repos: [row, { name: 'fresh' }],
       nextPageToken: name,
       totalCount: '2',
       skipped: 0,
     });
+  }
+});
+
+test('octets are the bytes of UTF-8, whatever the text', () => {
+  for (const text of ['', 'plain', 'für', '日本', '👍']) {
+    assert.deepEqual(Buffer.from(asOctets(text), 'latin1'), Buffer.from(text));
   }
 });

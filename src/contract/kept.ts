@@ -23,26 +23,35 @@ const byMessage = new WeakMap<Message, Kept>();
 export function readKept(schema: DescMessage, key: string, bytes: Uint8Array): Message {
   const known = byKey.get(key);
   if (known !== undefined && known.schema === schema && Buffer.compare(known.bytes, bytes) === 0) return known.message;
-  const message = freeze(fromBinary(schema, bytes));
-  if (bytes.length <= MAX_BYTES) {
-    const kept: Kept = { schema, bytes, message, json: undefined };
-    byKey.set(key, kept);
-    byMessage.set(message, kept);
-  }
+  const message = readToKeep(schema, bytes);
+  const kept = byMessage.get(message);
+  if (kept) byKey.set(key, kept);
   return message;
 }
+
+/** The message in `bytes`, frozen: for those who keep it themselves, if `isKept` says that it is worth it. */
+export function readToKeep(schema: DescMessage, bytes: Uint8Array): Message {
+  const message = freeze(fromBinary(schema, bytes));
+  if (bytes.length <= MAX_BYTES) byMessage.set(message, { schema, bytes, message, json: undefined });
+  return message;
+}
+
+/** Large ones are not. */
+export const isKept = (message: Message): boolean => byMessage.has(message);
 
 /** The encoding of a message, if it is kept. */
 export const keptBytes = (schema: DescMessage, message: Message): Uint8Array | undefined =>
   keptAs(schema, message)?.bytes;
 
-/** The JSON of a message, which `encode` is asked for once if the message is kept. */
-export function keptJson<T extends Message>(schema: DescMessage, message: T, encode: (message: T) => string): string {
+/** What `encode` makes of a message, which it is asked for once if the message is kept. */
+export function keptJson(schema: DescMessage, message: Message, encode: Encode): string {
   const kept = keptAs(schema, message);
-  if (kept === undefined) return encode(message);
-  kept.json ??= encode(message);
+  if (kept === undefined) return encode(schema, message);
+  kept.json ??= encode(schema, message);
   return kept.json;
 }
+
+type Encode = (schema: DescMessage, message: Message) => string;
 
 /** A message may also be written as one of another type that looks the same, with other names. */
 function keptAs(schema: DescMessage, message: Message): Kept | undefined {

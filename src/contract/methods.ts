@@ -1,5 +1,4 @@
 import type { DescFile, DescMessage, DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
-import { getOption, hasOption } from '@bufbuild/protobuf';
 import { file_chainguard_platform_advisory_v2_advisory } from './gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { file_chainguard_platform_events_v2_subscriptions } from './gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { file_chainguard_platform_iam_v2_account_associations } from './gen/chainguard/platform/iam/v2/account_associations_pb.js';
@@ -30,6 +29,7 @@ import { file_wharfinger_imports_v1_vulnerabilities } from './gen/wharfinger/imp
 import * as options from './gen/wharfinger/options/v1/options_pb.js';
 import { file_wharfinger_reports_v1_reports } from './gen/wharfinger/reports/v1/reports_pb.js';
 import type { EventSpec, Method, Route, Verb } from './method.ts';
+import { optionOf } from './option.ts';
 import { v1Files } from './v1-files.ts';
 
 /** The seven domains of v2. */
@@ -80,10 +80,12 @@ function readMethod(desc: DescMethod): Method {
   const incomplete = (problem: string) => new Error(`contract: ${id} ${problem}`);
 
   if (!isUnary(desc)) throw incomplete('streams; only unary methods are served');
-  if (!hasOption(desc, http) && !grpcOnly.has(id)) throw incomplete('has no google.api.http route');
-  if (!hasOption(desc, options.access)) throw incomplete('has no wharfinger.options.v1.access option');
+  const rule = optionOf(desc, http);
+  if (rule === undefined && !grpcOnly.has(id)) throw incomplete('has no google.api.http route');
+  const access = optionOf(desc, options.access);
+  if (access === undefined) throw incomplete('has no wharfinger.options.v1.access option');
 
-  const access = getOption(desc, options.access);
+  const event = optionOf(desc, options.event);
   const scope = scopeOf(desc.input);
   if (access.public && (access.unscoped || access.capabilities.length > 0)) {
     throw incomplete('is public and yet asks for capabilities');
@@ -98,7 +100,7 @@ function readMethod(desc: DescMethod): Method {
     id,
     domain: domainOf(desc.parent.file),
     desc,
-    routes: bindingsOf(desc).map((binding) => {
+    routes: bindingsOf(rule).map((binding) => {
       const route = readRoute(binding);
       if (route === undefined) throw incomplete('has a google.api.http binding without a verb that we serve');
       return route;
@@ -106,18 +108,15 @@ function readMethod(desc: DescMethod): Method {
     access: kindOf(access),
     capabilities: access.capabilities,
     scope,
-    event: hasOption(desc, options.event) ? readEvent(getOption(desc, options.event), incomplete) : undefined,
+    event: event && readEvent(event, incomplete),
   };
 }
 
 /** Methods that never had a route. */
 const grpcOnly: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);
 
-function bindingsOf(desc: DescMethod): readonly HttpRule[] {
-  if (!hasOption(desc, http)) return [];
-  const rule = getOption(desc, http);
-  return [rule, ...rule.additionalBindings];
-}
+const bindingsOf = (rule: HttpRule | undefined): readonly HttpRule[] =>
+  rule === undefined ? [] : [rule, ...rule.additionalBindings];
 
 function kindOf({ public: isPublic, recognizesCaller, unscoped }: options.Access): Method['access'] {
   if (isPublic) return recognizesCaller ? 'optional' : 'public';
@@ -145,7 +144,7 @@ function readEvent({ type, extensions, audience }: options.Event, incomplete: (p
 
 /** The path of marked fields from a message down to the uid that is its scope; empty when nothing is marked. */
 function scopeOf(message: DescMessage): string[] {
-  const [field, another] = message.fields.filter((candidate) => getOption(candidate, options.scope));
+  const [field, another] = message.fields.filter((candidate) => optionOf(candidate, options.scope));
   if (field === undefined) return [];
   if (another !== undefined) {
     throw new Error(`contract: ${message.typeName} marks both ${field.name} and ${another.name} as scope`);

@@ -53,4 +53,5 @@ export function eventData({ actor, body }: EventRow): string {
 }
 
 /** CloudEvents HTTP binding 1.0.2, section 3.1.3.2: what is not visible ASCII, quotes and percent signs are escaped. */
-const headerValue = (text: string): string => text.replace(/[^\x21\x23\x24\x26-\x7e]/gu, encodeURIComponent);
+const headerValue = (text: string): string =>
+  text.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, encodeURIComponent);

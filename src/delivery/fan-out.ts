@@ -1,7 +1,7 @@
 import { ancestorsOf } from '../base/uid.ts';
 import { wakeSink } from '../domains/events/delivery-rows.ts';
-import { insertRows } from '../resource/insert-rows.ts';
 import { eachSlot, inBatches } from '../store/batches.ts';
+import { type Insertion, widthOf } from '../store/insertion.ts';
 import type { Row, Store, Transaction, Value } from '../store/store.ts';
 
 const IS_ANY = 'SELECT id FROM outbox WHERE expires IS NULL LIMIT 1';
@@ -9,15 +9,18 @@ const TAKE_TURN = "SELECT key FROM setting WHERE key = 'delivery.turn'";
 const WAITING = 'SELECT id, subject, scope, audience FROM outbox WHERE expires IS NULL ORDER BY id LIMIT $1';
 const LISTENERS = `SELECT subscription, parent, since FROM sink
   WHERE disabled IS NULL AND parent IN (${eachSlot(1)}) ORDER BY subscription`;
-const ADD = {
-  into: 'INSERT INTO delivery (subscription, event, subject, queued, state, attempts, due)',
-  columns: 7,
+const DELIVERIES: Insertion = {
+  into: 'delivery',
+  columns: {
+    ...{ subscription: 'text', event: 'integer', subject: 'text', queued: 'integer' },
+    ...{ state: 'text', attempts: 'integer', due: 'integer' },
+  },
 };
 const HAND_ON = `UPDATE outbox SET expires = $1 WHERE id IN (${eachSlot(2)})`;
 
 /** How many events are taken at once, and with how many deliveries a transaction ends early. */
 const EVENTS = 200;
-const DELIVERIES = 5000;
+const MAX_DELIVERIES = 5000;
 
 /** How long an event is kept that nobody hears, for people who look into what happened. */
 const UNHEARD_MS = 60 * 60 * 1000;
@@ -61,7 +64,7 @@ export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOut
     const unheard: number[] = [];
     const woken = new Set<string>();
     for (const event of events) {
-      if (rows.length / ADD.columns > DELIVERIES) break;
+      if (rows.length / widthOf(DELIVERIES) > MAX_DELIVERIES) break;
       const hearing = event.audience === 'customer' ? listeners(event) : [];
       for (const { subscription } of hearing) {
         rows.push(subscription, event.id, event.subject, now, 'pending', 0, now + delayMs);
@@ -69,7 +72,7 @@ export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOut
       }
       (hearing.length > 0 ? heard : unheard).push(event.id);
     }
-    await insertRows(ADD, rows, (text, params) => tx.run(text, ...params));
+    tx.postRows(DELIVERIES, rows);
     await handOn(tx, heard, now + retentionMs);
     await handOn(tx, unheard, now + UNHEARD_MS);
     // In one order everywhere, so that nobody waits for one another.

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import tls from 'node:tls';
+import { startSink } from '../../test/support/sink.ts';
 import { OutgoingError } from '../identity/guard.ts';
 import { openWire } from './post.ts';
 
@@ -91,4 +94,30 @@ test('a name that leads inside is not followed there', async (t) => {
   }
   await assert.rejects(wireTo(t, `http://localhost:${url.port}/`, strict)(), /https/);
   assert.equal(requests, 0);
+});
+
+test('over TLS the certificate must be good, and what is wrong with it is said', async (t) => {
+  const before = tls.getCACertificates('default');
+  t.after(() => tls.setDefaultCACertificates(before));
+  const authority = readFileSync(new URL('../../test/data/tls/ca.pem', import.meta.url), 'utf8');
+  const postTo = async (certificate: string) => {
+    const sink = await startSink(certificate);
+    t.after(() => sink.close());
+    return wireTo(t, sink.url)();
+  };
+  const untrusted = { name: 'OutgoingError', message: /^it has no valid certificate: nobody whom this server trusts/ };
+  for (const certificate of ['signed', 'cert']) await assert.rejects(postTo(certificate), untrusted, certificate);
+  tls.setDefaultCACertificates([...before, authority]);
+  assert.equal((await postTo('signed')).status, 204);
+  const problems = {
+    expired: 'it has no valid certificate: it has expired',
+    early: 'it has no valid certificate: its time is still to come',
+    elsewhere: 'it has no valid certificate: it is for another host',
+  };
+  for (const [certificate, message] of Object.entries(problems)) {
+    await assert.rejects(postTo(certificate), { name: 'OutgoingError', message });
+  }
+  const plain = await serve(t, (_, res) => res.end());
+  const noTls = wireTo(t, plain.replace('http:', 'https:'))();
+  await assert.rejects(noTls, { name: 'OutgoingError', message: 'it does not speak TLS as this server does' });
 });

@@ -3,9 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Agent as HttpAgent, request as httpRequest } from '../base/node-http.ts';
 import { version } from '../base/version.ts';
-import { permittedUrl } from '../identity/guard.ts';
-import { explain } from '../identity/outgoing.ts';
-import { sinkLookup } from './resolve.ts';
+import { explain, permittedUrl } from '../identity/guard.ts';
+import { guardedLookup } from '../identity/guarded-lookup.ts';
 
 /** More of an answer is not read: nobody looks at it. */
 const MAX_ANSWER = 64 * 1024;
@@ -32,8 +31,8 @@ export interface Wire {
 
 /** Leads to an address that somebody else chose, and to public addresses only: checked when a name is resolved. */
 export function openWire(sink: string, { allowInsecure, timeoutMs }: PostOptions): Wire {
-  const isPlain = sink.startsWith('http:');
-  const lookup = sinkLookup(allowInsecure);
+  const isPlain = URL.parse(sink)?.protocol === 'http:';
+  const lookup = guardedLookup(allowInsecure);
   const agent = new (isPlain ? HttpAgent : HttpsAgent)({ keepAlive: true, maxSockets: 1 });
 
   async function send(headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<Answer> {

@@ -94,6 +94,7 @@ describe('advisory YAML', () => {
       ['type: fixed', 'type: solved', 'advisories[0].events[1].type: is not a type of event: "solved"'],
       ['type: scan/v1', 'type: scan/v9', 'advisories[0].events[0].data.type: must be scan/v1, nvdapi or manual'],
       ['2024-05-07T19:43:55Z', 'yesterday', /^advisories\[0\]\.events\[0\]\.timestamp: must be a time/],
+      ['2024-05-07T19:43:55Z', '2024-02-30T19:43:55Z', /^advisories\[0\]\.events\[0\]\.timestamp: must be a time/],
       ['2024-05-07T19:43:55Z', '2024-13-07T19:43:55Z', /^advisories\[0\]\.events\[0\]\.timestamp: must be a time/],
       ['- CVE-2024-0001', '- [CVE-2024-0001]', 'advisories[0].aliases[0]: must be a text'],
       ['name: curl', 'title: curl', 'package.name: is missing'],
@@ -115,10 +116,12 @@ describe('advisory YAML', () => {
       .map((name, at) => `${name}: &${name} [${Array(9).fill(`*${'abcdefghij'[at]}`).join(', ')}]`)
       .join('\n')}\n`;
     assert.match(refusalOf(bomb)[0] ?? '', /is not YAML: Excessive alias count/);
+    const pairs = Array.from({ length: 60_000 }, (_, at) => `- &a${at} x\n- *a${at}\n`).join('');
+    assert.equal(refusalOf(`a:\n${pairs}`)[0], ': has more than 100 aliases');
     assert.match(refusalOf(`a: ${'['.repeat(20_000)}`)[0] ?? '', /is not YAML/);
     assert.match(
       decodeAdvisories('['.repeat(20_000)).map((one) => ('reason' in one ? one.reason : ''))[0] ?? '',
-      /is not JSON/,
+      /is nested more than 64 levels deep/,
     );
   });
 });
@@ -150,6 +153,23 @@ describe('OSV', () => {
     assert.deepEqual(debian?.severities?.[0]?.type, 'TYPE_CVSS_V4');
   });
 
+  test('a fix is known as the last word by the rules of its ecosystem', () => {
+    const fixes: readonly [ecosystem: string, introduced: string, fixed: string][] = [
+      ['RubyGems', '5.2.0', '5.2.4.3'],
+      ['RubyGems', '6.0.0.beta1', '6.0.0.rc2'],
+      ['NuGet', '4.7.0', '4.7.2558.1'],
+      ['Packagist', '1.0.0', 'v1.2.3.4'],
+      ['crates.io', '1.0.0-rc.1', '1.0.0'],
+    ];
+    for (const [ecosystem, introduced, fixed] of fixes) {
+      const ranges = [{ type: 'ECOSYSTEM', events: [{ introduced }, { fixed }] }];
+      const [advisory] = taken(
+        JSON.stringify({ ...pypiOsv, affected: [{ package: { ecosystem, name: 'x' }, ranges }] }),
+      );
+      assert.deepEqual(kinds(advisory ?? assert.fail()), ['detection', 'fixed'], `${ecosystem} ${fixed}`);
+    }
+  });
+
   test('a record that was withdrawn is an advisory that was', () => {
     const [advisory] = taken(JSON.stringify(withdrawnOsv));
     assert.equal(advisory?.deleteTime, '2024-05-03T12:00:00.000Z');
@@ -162,6 +182,11 @@ describe('OSV', () => {
     const { package: _named, ...entry } = affected[0] ?? assert.fail();
     const { package: _original, ...original } = withdrawnOsv.affected[0] ?? assert.fail();
     assert.deepEqual(entry, original);
+  });
+
+  test('a summary of nothing but room between two words', { timeout: 20_000 }, () => {
+    const [found] = decodeVulnerabilities(JSON.stringify({ ...pypiOsv, summary: `Two${' '.repeat(500_000)}words` }));
+    assert.ok(found && 'record' in found);
   });
 
   test('what is known of the vulnerability itself', () => {
@@ -196,7 +221,14 @@ describe('OSV', () => {
     );
     const range = { type: 'SEMVER', events: [{ fixed: '1.0.0' }] };
     const affected = [{ package: { ecosystem: 'Go', name: 'x' }, ranges: [range] }];
-    assert.equal(damaged({ affected }), 'affected.ranges[0].events: must say what introduced it');
+    assert.equal(damaged({ affected }), 'affected[0].ranges[0].events: must say what introduced it');
+    const other = { package: { ecosystem: 'Go', name: 'y' }, severity: [{ type: 'CVSS_V2', score: 'high' }] };
+    assert.equal(
+      damaged({ affected: [pypiOsv.affected[0], other] }),
+      'affected[1].severity[0].score: is not a vector of CVSS 2',
+    );
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    assert.deepEqual(refusalOf(`{"affected": ${deep}}`), [': is nested more than 64 levels deep']);
     assert.deepEqual(refusalOf('{"id": '), [': is not JSON: it ends too early']);
     assert.deepEqual(refusalOf('{"id": "x"'), [': is not JSON at position 10']);
   });

@@ -1,3 +1,4 @@
+import { isTooDeep, MAX_JSON_DEPTH } from '../base/json-depth.ts';
 import type { AdvisoryJson } from './advisory.ts';
 import { decodeAdvisoryYaml } from './advisory-yaml/decode.ts';
 import { decodeOpenVex } from './openvex/decode.ts';
@@ -28,6 +29,8 @@ export const decodeVulnerabilities = (text: string): Decoded<MetadataJson>[] =>
 
 /** A file of one record, or a list of them. */
 function decodeJson<T>(text: string, decode: (value: unknown) => Decoded<T>[]): Decoded<T>[] {
+  // What is kept of a record is written again, and writing falls over what is too deep.
+  if (isTooDeep(text)) return [{ id: '', field: '', reason: `is nested more than ${MAX_JSON_DEPTH} levels deep` }];
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -41,22 +41,37 @@ test('what is no complete vector is none', () => {
   for (const vector of bad) assert.equal(readCvss(vector), undefined, vector);
 });
 
-test('any vector of base metrics has a score from 0 to 10', () => {
-  const metric = (name: string, values: string) => fc.constantFrom(...values).map((value) => `${name}:${value}`);
-  const vectors = fc
-    .tuple(
-      ...Object.entries({ AV: 'NALP', AC: 'LH', PR: 'NLH', UI: 'NR', S: 'UC', C: 'HLN', I: 'HLN', A: 'HLN' }).map(
-        ([name, values]) => metric(name, values),
-      ),
-    )
-    .map((metrics) => `CVSS:3.1/${metrics.join('/')}`);
-  fc.assert(
-    fc.property(vectors, (vector) => {
-      const { version, score = -1 } = readCvss(vector) ?? {};
-      assert.ok(version === 3 && score >= 0 && score <= 10, vector);
-    }),
-    { seed: 5 },
-  );
+/** The base metrics of each version. */
+const bases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '': { AV: 'LAN', AC: 'HML', Au: 'MSN', C: 'NPC', I: 'NPC', A: 'NPC' },
+  'CVSS:3.1/': { AV: 'NALP', AC: 'LH', PR: 'NLH', UI: 'NR', S: 'UC', C: 'HLN', I: 'HLN', A: 'HLN' },
+  'CVSS:4.0/': {
+    ...{ AV: 'NALP', AC: 'LH', AT: 'NP', PR: 'NLH', UI: 'NPA' },
+    ...{ VC: 'HLN', VI: 'HLN', VA: 'HLN', SC: 'HLN', SI: 'HLN', SA: 'HLN' },
+  },
+};
+
+for (const [prefix, base] of Object.entries(bases)) {
+  test(`any vector of base metrics has a score from 0 to 10: ${prefix || 'CVSS 2'}`, () => {
+    const metrics = Object.entries(base).map(([name, values]) =>
+      fc.constantFrom(...values).map((value) => `${name}:${value}`),
+    );
+    const vectors = fc.tuple(...metrics).chain((some) => fc.shuffledSubarray(some, { minLength: some.length }));
+    fc.assert(
+      fc.property(vectors, fc.nat(), (parts, n) => {
+        const { version, score = -1 } = readCvss(`${prefix}${parts.join('/')}`) ?? {};
+        assert.ok(version === Number(prefix[5] ?? 2) && score >= 0 && score <= 10, parts.join('/'));
+        // Without any one of them, or with one twice, it is none.
+        const at = n % parts.length;
+        assert.equal(readCvss(`${prefix}${parts.toSpliced(at, 1).join('/')}`), undefined);
+        assert.equal(readCvss(`${prefix}${[...parts, parts[at]].join('/')}`), undefined);
+      }),
+      { seed: 5 },
+    );
+  });
+}
+
+test('any text can be asked for', () => {
   fc.assert(
     fc.property(fc.string(), (text) => void readCvss(text)),
     { seed: 5 },

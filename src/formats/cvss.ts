@@ -7,7 +7,7 @@ export type SeverityLevel = 'none' | 'low' | 'medium' | 'high' | 'critical';
 /** What a CVSS vector says. */
 export interface Cvss {
   readonly version: 2 | 3 | 4;
-  /** The base score, 0 to 10. */
+  /** 0 to 10: the base score; of version 4, which has but one, that of all metrics given. */
   readonly score: number;
   readonly level: SeverityLevel;
 }

@@ -1,13 +1,5 @@
 import { child, children, id, type Node, nodeOf, number, text, texts, time } from './scan-fields.ts';
-import {
-  digestsIn,
-  type FixState,
-  MAX_FINDINGS,
-  type ScanCvss,
-  type ScanFinding,
-  type ScanReport,
-  severityOf,
-} from './scan-report.ts';
+import { digestsIn, fixStateOf, MAX_FINDINGS, type ScanFinding, type ScanReport, severityOf } from './scan-report.ts';
 
 /** What `grype <image> -o json` writes, from version 0.60 on. */
 export const isGrype = (fields: Readonly<Record<string, unknown>>): boolean =>
@@ -41,13 +33,13 @@ function findingIn(match: Node): ScanFinding {
   const name = id(vulnerability, 'id');
   const aliases = new Set(related.map((other) => id(other, 'id')));
   aliases.delete(name);
-  const own = children(vulnerability, 'cvss').map(cvssIn);
+  const own = cvssIn(vulnerability);
   return {
     id: name,
     aliases: [...aliases],
     severity: severityOf(text(vulnerability, 'severity')),
     // What distributions say is often without a rating; then that of the same vulnerability elsewhere counts.
-    cvss: own.length > 0 ? own : related.flatMap((other) => children(other, 'cvss')).map(cvssIn),
+    cvss: own.length > 0 ? own : related.flatMap(cvssIn),
     package: {
       name: text(artifact, 'name'),
       version: text(artifact, 'version'),
@@ -55,21 +47,16 @@ function findingIn(match: Node): ScanFinding {
       type: text(artifact, 'type'),
       locations: children(artifact, 'locations').map((location) => text(location, 'path')),
     },
-    fix: { state: STATES[text(fix, 'state')] ?? 'unknown', versions: texts(fix, 'versions') },
+    fix: { state: fixStateOf(text(fix, 'state')) ?? 'unknown', versions: texts(fix, 'versions') },
     description: text(vulnerability, 'description') || (related.map((other) => text(other, 'description'))[0] ?? ''),
     urls: [...new Set([text(vulnerability, 'dataSource'), ...texts(vulnerability, 'urls')])].filter(Boolean),
     source: text(vulnerability, 'namespace'),
   };
 }
 
-const STATES: Readonly<Record<string, FixState>> = {
-  fixed: 'fixed',
-  'not-fixed': 'not fixed',
-  'wont-fix': 'wont fix',
-};
-
-const cvssIn = (cvss: Node): ScanCvss => ({
-  version: text(cvss, 'version'),
-  vector: text(cvss, 'vector'),
-  score: number(child(cvss, 'metrics'), 'baseScore'),
-});
+const cvssIn = (rated: Node): ScanFinding['cvss'] =>
+  children(rated, 'cvss').map((cvss) => ({
+    version: text(cvss, 'version'),
+    vector: text(cvss, 'vector'),
+    score: number(child(cvss, 'metrics'), 'baseScore'),
+  }));

@@ -1,3 +1,5 @@
+import { isTime } from './reading.ts';
+
 /*
  * For what somebody else wrote and we merely show: a part that is not as expected is left out, and the rest counts.
  * What is taken in and kept is read strictly instead (reading.ts).
@@ -27,5 +29,5 @@ export const textMapIn = (value: unknown): Record<string, string> =>
 /** A time in milliseconds. */
 export function timeIn(value: unknown): number | undefined {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : ms;
+  return isTime(ms) ? ms : undefined;
 }

@@ -9,6 +9,7 @@ const MAX_DEPTH = 200;
  */
 export function parseXmlTexts(content: Buffer, paths: readonly string[]): ReadonlyMap<string, string> {
   const wanted = new Set(paths);
+  const deepest = Math.max(...paths.map((path) => path.split('/').length));
   const found = new Map<string, string>();
   const path: string[] = [];
   let text = '';
@@ -25,7 +26,8 @@ export function parseXmlTexts(content: Buffer, paths: readonly string[]): Readon
     text += part;
   });
   parser.on('closetag', () => {
-    const at = path.join('/');
+    // Further down there is nothing to find, and a path for each of a million elements takes seconds.
+    const at = path.length <= deepest ? path.join('/') : '';
     if (wanted.has(at) && !found.has(at)) found.set(at, text.trim());
     path.pop();
   });

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { type Package, purlOf, readPurl } from './purl.ts';
 
 const pairs: readonly [purl: string, named: Package][] = [
   ['pkg:golang/golang.org/x/net@v0.17.0', { type: 'golang', name: 'golang.org/x/net', version: 'v0.17.0' }],
   ['pkg:npm/%40scope/left-pad@1.2.3', { type: 'npm', name: '@scope/left-pad', version: '1.2.3' }],
   ['pkg:maven/org.example/thing', { type: 'maven', name: 'org.example:thing' }],
+  [
+    'pkg:github/package-url/purl-spec@244fd47e07',
+    { type: 'github', name: 'package-url/purl-spec', version: '244fd47e07' },
+  ],
+  ['pkg:docker/library/nginx@1.27', { type: 'docker', name: 'library/nginx', version: '1.27' }],
   ['pkg:pypi/django@4.2', { type: 'pypi', name: 'django', version: '4.2' }],
   [
     'pkg:apk/wolfi/curl@8.5.0-r1?arch=x86_64',
@@ -18,6 +24,45 @@ test('a package and its purl', () => {
     assert.equal(purlOf(named), purl);
     assert.deepEqual(readPurl(purl), named);
   }
+});
+
+test('two products are never taken for one', () => {
+  for (const type of ['github', 'bitbucket', 'docker', 'generic', 'hex', 'huggingface']) {
+    assert.notEqual(readPurl(`pkg:${type}/one/thing`)?.name, readPurl(`pkg:${type}/other/thing`)?.name, type);
+  }
+});
+
+test('version, name and architecture may hold anything', () => {
+  const texts = fc
+    .string({ unit: 'binary', minLength: 1, maxLength: 8 })
+    .filter((text) => !/^[/\s.]|[/\s.]$/.test(text));
+  const letters = fc.constantFrom('a', 'B', '@', '%', '?', '#', ':', '+', '~', ' ', 'é', '&', '=');
+  const tricky = fc.array(letters, { minLength: 1, maxLength: 6 }).map((some) => `x${some.join('')}x`);
+  // The package refuses a percent sign in a qualifier, however it is written.
+  const plain = tricky.map((text) => text.replaceAll('%', ''));
+  fc.assert(
+    fc.property(fc.oneof(tricky, texts), tricky, plain, (version, name, architecture) => {
+      const purl = purlOf({ type: 'gem', name, version, architecture });
+      assert.deepEqual(purl && readPurl(purl), { type: 'gem', name, version, architecture });
+    }),
+    { seed: 5, numRuns: 500 },
+  );
+});
+
+test('any text can be asked for', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.string().map((rest) => `pkg:npm/${rest}`),
+      ),
+      (text) => {
+        const found = readPurl(text);
+        assert.ok(found === undefined || found.name !== '', text);
+      },
+    ),
+    { seed: 5, numRuns: 2000 },
+  );
 });
 
 test('what is no purl is none', () => {

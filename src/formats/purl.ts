@@ -9,25 +9,18 @@ export interface Package {
   readonly architecture?: string;
 }
 
-/** What an ecosystem puts between namespace and name. In the others, the namespace is the distribution and no part of the name. */
-const separators = new Map(
-  Object.entries({
-    golang: '/',
-    npm: '/',
-    composer: '/',
-    swift: '/',
-    githubactions: '/',
-    maven: ':',
-  }),
-);
+/** Where the namespace is the distribution that a package comes from, and no part of its name. */
+const distributed: ReadonlySet<string> = new Set(['alpm', 'apk', 'deb', 'qpkg', 'rpm']);
 
 /** Without its distribution a package of an operating system is not fully named. */
 const distributions = new Map(Object.entries({ apk: 'wolfi' }));
 
+/** What an ecosystem puts between namespace and name. */
+const separatorOf = (type: string): string => (type === 'maven' ? ':' : '/');
+
 /** Nothing when the parts make no purl, as where the type has characters that a type cannot have. */
 export function purlOf({ type, name, version, architecture }: Package): string | undefined {
-  const separator = separators.get(type);
-  const cut = separator === undefined ? -1 : name.lastIndexOf(separator);
+  const cut = distributed.has(type) ? -1 : name.lastIndexOf(separatorOf(type));
   const namespace = cut < 0 ? distributions.get(type) : name.slice(0, cut);
   const qualifiers = architecture ? { arch: architecture } : undefined;
   try {
@@ -41,10 +34,9 @@ export function readPurl(text: string): Package | undefined {
   if (!text.startsWith('pkg:')) return undefined;
   try {
     const { type, namespace, name, version, qualifiers } = PackageURL.fromString(text);
-    const separator = separators.get(type);
     return {
       type,
-      name: separator !== undefined && namespace ? `${namespace}${separator}${name}` : name,
+      name: namespace && !distributed.has(type) ? `${namespace}${separatorOf(type)}${name}` : name,
       ...(version && { version }),
       ...(qualifiers?.arch && { architecture: qualifiers.arch }),
     };

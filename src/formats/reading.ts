@@ -85,14 +85,22 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d
 /** A time of RFC 3339, as the API writes it. */
 export function timeOf(value: unknown, field: string): string {
   const text = givenText(value, field);
-  const ms = TIME.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
-  // Beyond these years, the contract knows no time.
-  if (!(ms >= EARLIEST && ms <= LATEST)) throw damaged(field, 'must be a time such as 2024-05-07T19:43:55Z');
+  const ms = TIME.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
+  if (!isTime(ms)) throw damaged(field, 'must be a time such as 2024-05-07T19:43:55Z');
   return new Date(ms).toISOString();
+}
+
+/** `Date` takes the 30th of February for a day in March. */
+function isDay(date: string): boolean {
+  const ms = Date.parse(date);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
 }
 
 const EARLIEST = Date.parse('0001-01-01T00:00:00Z');
 const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** Whether these milliseconds are a time; beyond these years, the contract knows none. */
+export const isTime = (ms: number): boolean => ms >= EARLIEST && ms <= LATEST;
 
 /** Only those fields that say something. */
 export const filled = <T extends object>(fields: T): T =>

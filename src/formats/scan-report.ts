@@ -53,8 +53,25 @@ export function severityOf(word: string): ScanSeverity {
   return SEVERITIES.has(lower) ? (lower as ScanSeverity) : 'unknown';
 }
 
+/** The words of each scanner. */
+const FIX_STATES: ReadonlyMap<string, FixState> = new Map(
+  Object.entries({
+    fixed: 'fixed',
+    'not-fixed': 'not fixed',
+    affected: 'not fixed',
+    fix_deferred: 'not fixed',
+    'wont-fix': 'wont fix',
+    will_not_fix: 'wont fix',
+    end_of_life: 'wont fix',
+  }),
+);
+
+/** Nothing for a word that says nothing. */
+export const fixStateOf = (word: string): FixState | undefined => FIX_STATES.get(word);
+
 const DIGEST = /@(sha256:[0-9a-f]{64})$/;
 
-/** The digests in references such as `host/name@sha256:…`. */
-export const digestsIn = (references: readonly string[]): string[] =>
-  references.flatMap((reference) => DIGEST.exec(reference)?.[1] ?? []);
+/** The digests in references such as `host/name@sha256:…`, each once: many names may mean the same image. */
+export const digestsIn = (references: readonly string[]): string[] => [
+  ...new Set(references.flatMap((reference) => DIGEST.exec(reference)?.[1] ?? [])),
+];

@@ -111,6 +111,29 @@ test('Trivy', () => {
   assert.deepEqual(findings[1]?.fix, { state: 'not fixed', versions: [] });
 });
 
+test('words that nobody knows say nothing, not even those that every object has', () => {
+  for (const word of ['constructor', '__proto__', 'toString', 'soon']) {
+    const match = { vulnerability: { id: 'CVE-1', severity: word, fix: { state: word } } };
+    const [grype] = readGrype({ ...grypeReport({ found: [] }), matches: [match] }).findings;
+    const vulnerability = { VulnerabilityID: 'CVE-1', Severity: word, Status: word, VendorIDs: ['', 'GHSA-1'] };
+    const report = { ...trivyReport({ found: [] }), Results: [{ Vulnerabilities: [vulnerability] }] };
+    const [trivy] = readTrivy(report).findings;
+    assert.deepEqual([grype?.severity, grype?.fix.state], ['unknown', 'unknown'], word);
+    assert.deepEqual([trivy?.severity, trivy?.fix.state, trivy?.aliases], ['unknown', 'unknown', ['GHSA-1']], word);
+  }
+});
+
+test('findings are counted before they are read', () => {
+  // Each is damaged, which nobody has come to see.
+  const Results = Array.from({ length: 6 }, () => ({ Vulnerabilities: Array(10_000).fill(null) }));
+  assert.throws(() => readTrivy({ ...trivyReport({ found: [] }), Results }), { field: 'Results' });
+});
+
+test('an image is named once, under however many names', () => {
+  const RepoDigests = Array.from({ length: 900 }, (_, n) => `host-${n}/app@${DIGEST}`);
+  assert.deepEqual(readTrivy({ ...trivyReport({ found: [] }), Metadata: { RepoDigests } }).digests, [DIGEST]);
+});
+
 test('a field of a wrong kind is named', () => {
   const damaged: [unknown, string][] = [
     [{ ...grypeReport({ found }), matches: {} }, 'matches'],

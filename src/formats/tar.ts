@@ -8,7 +8,7 @@ const MAX_EXTENSION = 64 * 1024;
 export interface TarEntry {
   readonly name: string;
   readonly size: number;
-  /** In milliseconds. */
+  /** In milliseconds; NaN, or far away, where the archive says so: a time before 1970 keeps nothing out. */
   readonly time: number;
   readonly isFile: boolean;
   /** Its content, while the entry is the current one. */
@@ -65,12 +65,13 @@ async function readHeader(bytes: ByteReader): Promise<Header | undefined> {
   const block = await bytes.take(BLOCK);
   if (block.every((byte) => byte === 0)) return undefined;
   const checksum = block.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 0x20 : byte), 0);
-  if (numberAt(block, 148, 8) !== checksum) throw noTar();
+  const size = numberAt(block, 124, 12);
+  if (numberAt(block, 148, 8) !== checksum || !Number.isSafeInteger(size)) throw noTar();
   const prefix = block.subarray(257, 262).toString('latin1') === 'ustar' ? textOf(block.subarray(345, 500)) : '';
   const name = textOf(block.subarray(0, 100));
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
-    size: numberAt(block, 124, 12),
+    size,
     time: numberAt(block, 136, 12) * 1000,
     type: String.fromCharCode(block[156] ?? 0),
   };
@@ -82,13 +83,11 @@ function textOf(field: Buffer): string {
   return field.toString('utf8', 0, end < 0 ? field.length : end);
 }
 
-/** Octal digits; or, where those are not enough, bytes behind a set first bit (GNU). */
+/** Octal digits; or, where those are not enough, bytes behind a set first bit (GNU). What is no number is NaN. */
 function numberAt(block: Buffer, at: number, length: number): number {
   const field = block.subarray(at, at + length);
   const isBinary = ((field[0] ?? 0) & 0x80) !== 0;
-  const value = isBinary ? field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0) : octal(textOf(field).trim());
-  if (!Number.isSafeInteger(value)) throw noTar();
-  return value;
+  return isBinary ? field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0) : octal(textOf(field).trim());
 }
 
 const octal = (digits: string): number =>

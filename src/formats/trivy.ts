@@ -1,13 +1,6 @@
+import { damaged } from './reading.ts';
 import { child, children, id, members, type Node, nodeOf, number, text, texts, time } from './scan-fields.ts';
-import {
-  digestsIn,
-  type FixState,
-  MAX_FINDINGS,
-  type ScanCvss,
-  type ScanFinding,
-  type ScanReport,
-  severityOf,
-} from './scan-report.ts';
+import { digestsIn, fixStateOf, MAX_FINDINGS, type ScanFinding, type ScanReport, severityOf } from './scan-report.ts';
 
 /** What `trivy image --format json` writes; without anything found, it has no results at all. */
 export const isTrivy = (fields: Readonly<Record<string, unknown>>): boolean =>
@@ -21,9 +14,18 @@ export function readTrivy(json: unknown): ScanReport {
     databaseTime: undefined,
     time: time(report, 'CreatedAt'),
     digests: digestsIn(texts(child(report, 'Metadata'), 'RepoDigests')),
-    findings: children(report, 'Results').flatMap(findingsIn),
+    findings: bounded(children(report, 'Results')).flatMap(findingsIn),
   };
 }
+
+/** Counted before they are read: a finding takes many times the room of its text. */
+function bounded(results: Node[]): Node[] {
+  const count = results.reduce((sum, { fields }) => sum + listLength(fields.Vulnerabilities), 0);
+  if (count > MAX_FINDINGS) throw damaged('Results', `must have at most ${MAX_FINDINGS} vulnerabilities in all`);
+  return results;
+}
+
+const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
 const findingsIn = (result: Node): ScanFinding[] =>
   children(result, 'Vulnerabilities', MAX_FINDINGS).map((vulnerability) =>
@@ -35,7 +37,8 @@ function findingIn(vulnerability: Node, type: string, target: string): ScanFindi
   const path = text(vulnerability, 'PkgPath');
   return {
     id: name,
-    aliases: texts(vulnerability, 'VendorIDs').filter((alias) => alias !== name),
+    // What has no name is no alias: by an empty one, all such vulnerabilities would be one.
+    aliases: texts(vulnerability, 'VendorIDs').filter((alias) => alias !== '' && alias !== name),
     severity: severityOf(text(vulnerability, 'Severity')),
     cvss: members(child(vulnerability, 'CVSS')).flatMap(cvssIn),
     package: {
@@ -47,7 +50,7 @@ function findingIn(vulnerability: Node, type: string, target: string): ScanFindi
       locations: path ? [path] : target.includes('/') && !target.includes(' ') ? [target] : [],
     },
     fix: {
-      state: STATES[text(vulnerability, 'Status')] ?? (text(vulnerability, 'FixedVersion') ? 'fixed' : 'unknown'),
+      state: fixStateOf(text(vulnerability, 'Status')) ?? (text(vulnerability, 'FixedVersion') ? 'fixed' : 'unknown'),
       versions: text(vulnerability, 'FixedVersion')
         .split(',')
         .map((version) => version.trim())
@@ -59,17 +62,9 @@ function findingIn(vulnerability: Node, type: string, target: string): ScanFindi
   };
 }
 
-const STATES: Readonly<Record<string, FixState>> = {
-  fixed: 'fixed',
-  affected: 'not fixed',
-  fix_deferred: 'not fixed',
-  will_not_fix: 'wont fix',
-  end_of_life: 'wont fix',
-};
-
 /** Each source may rate by several versions, with the version only in the vector. */
-function cvssIn(rating: Node): ScanCvss[] {
-  const of = (version: string, vector: string, score: string): ScanCvss[] =>
+function cvssIn(rating: Node): ScanFinding['cvss'] {
+  const of = (version: string, vector: string, score: string): ScanFinding['cvss'] =>
     vector === '' && score === '' ? [] : [{ version, vector, score }];
   const v3 = text(rating, 'V3Vector');
   return [

@@ -29,20 +29,20 @@ export function readMetadata(content: Buffer, fileName: string, time: number): P
   return { name, version, description: summary === 'UNKNOWN' ? '' : summary, time: buildTime(time) };
 }
 
-/** The first of each name counts. */
+/** The first of each name counts. What goes on in further lines is joined once: line by line it would take for ever. */
 function headersOf(text: string): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>();
-  let last: string | undefined;
+  const headers = new Map<string, string[]>();
+  let last: string[] | undefined;
   for (const line of text.split(/\r?\n/)) {
     if (line === '') break;
-    const [, key = '', value = ''] = HEADER.exec(line) ?? [];
-    if (/^[ \t]/.test(line) && last !== undefined) {
-      headers.set(last, `${headers.get(last)} ${line.trim()}`.trim());
+    if (/^[ \t]/.test(line)) {
+      last?.push(line.trim());
       continue;
     }
+    const [, key = '', value = ''] = HEADER.exec(line) ?? [];
     const name = key.toLowerCase();
-    last = name === '' || headers.has(name) ? undefined : name;
-    if (last !== undefined) headers.set(last, value.trim());
+    last = name === '' || headers.has(name) ? undefined : [value.trim()];
+    if (last !== undefined) headers.set(name, last);
   }
-  return headers;
+  return new Map([...headers].map(([name, lines]) => [name, lines.join(' ').trim()]));
 }

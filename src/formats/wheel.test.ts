@@ -142,3 +142,22 @@ test('whatever is wrong with an archive, it is read or refused', async () => {
     { numRuns: 400 },
   );
 });
+
+test('a header of a million lines is read in a moment', { timeout: 20_000 }, async () => {
+  const metadata = METADATA.replace('Interfaces', `Interfaces${'\r\n of'.repeat(1_000_000)}`);
+  const { description } = await readWheel(write(WHEEL, wheelOf(metadata)));
+  assert.equal(description.length, 'Interfaces for Python'.length + 3_000_000);
+});
+
+test('a time that nobody can mean keeps a source distribution from nothing', async () => {
+  for (const time of [Buffer.alloc(12, 0xff), Buffer.from('99999999999\0'), Buffer.from('not a time \0')]) {
+    const tar = tarOf([{ name: 'zope_interface-6.0/PKG-INFO', content: METADATA }]);
+    time.copy(tar, 136);
+    // The checksum counts its own eight bytes as spaces.
+    tar.fill(' ', 148, 156);
+    const sum = tar.subarray(0, 512).reduce((all, byte) => all + byte, 0);
+    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    const { time: found } = await readSdist(write(SDIST, gzipSync(tar)));
+    assert.ok(found === undefined || found > TIME, String(found));
+  }
+});

@@ -1,5 +1,4 @@
-import { lookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import { isPublicAddress } from '../base/addresses.ts';
 import { isLoopbackHost } from '../base/issuer.ts';
 
@@ -14,7 +13,7 @@ export class OutgoingError extends Error {
 /** The same words for a name that does not exist and one that leads inside, so that nobody can tell them apart. */
 export const NO_PUBLIC_ADDRESS = 'its host has no public address';
 
-/** Refuses what others must not make this server connect to. Names are checked by publicLookup, when they are resolved. */
+/** Refuses what others must not make this server connect to. Names are checked when they are resolved (guarded-lookup.ts). */
 export function permittedUrl(text: string, allowPrivate: boolean): URL {
   if (!URL.canParse(text)) throw new OutgoingError('its address is not a URL');
   const url = new URL(text);
@@ -22,23 +21,31 @@ export function permittedUrl(text: string, allowPrivate: boolean): URL {
   if (url.protocol !== 'https:' && !plain) throw new OutgoingError('its address does not begin with https://');
   if (url.username !== '' || url.password !== '') throw new OutgoingError('its address has a user name');
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  // An address needs no resolving, so the socket would never ask publicLookup.
+  // An address needs no resolving, so the socket would never ask the lookup.
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw new OutgoingError(NO_PUBLIC_ADDRESS);
   return url;
 }
 
-/**
- * Resolves a name as the system does, and fails unless every address is public. Give it to the socket: the addresses
- * that were checked are then the very ones it connects to, so a name that changes its mind in between gains nothing.
- */
-export const publicLookup: LookupFunction = (hostname, options, callback) =>
-  lookup(hostname, { ...options, all: true }, (error, addresses = []) => {
-    const [first] = addresses;
-    if (error || !first || !addresses.every(({ address }) => isPublicAddress(address))) {
-      callback(new OutgoingError(NO_PUBLIC_ADDRESS, { cause: error }), []);
-    } else if (options.all) {
-      callback(null, addresses);
-    } else {
-      callback(null, first.address, first.family);
-    }
-  });
+/** What is wrong with a certificate, by the codes that OpenSSL and Node give it. */
+const CERTIFICATES: readonly (readonly [code: RegExp, problem: string])[] = [
+  [/^CERT_HAS_EXPIRED$/, ': it has expired'],
+  [/^CERT_NOT_YET_VALID$/, ': its time is still to come'],
+  [/^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, ': it is for another host'],
+  [
+    /SELF_SIGNED|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|^CERT_UNTRUSTED$/,
+    ': nobody whom this server trusts has signed it',
+  ],
+  [/CERT|CRL|SIGNATURE|^INVALID_(?:CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$/, ''],
+];
+
+/** What went wrong, in the words of an OutgoingError. */
+export function explain(error: unknown, signal: AbortSignal, timeoutMs: number): OutgoingError {
+  if (error instanceof OutgoingError) return error;
+  const because = (reason: string) => new OutgoingError(reason, { cause: error });
+  if (signal.aborted) return because(`it did not answer within ${timeoutMs / 1000} s`);
+  const code = String((error as NodeJS.ErrnoException).code);
+  // First, since alerts of the other side about a certificate have a code of this kind too.
+  if (/^(?:EPROTO|ERR_SSL_)/.test(code)) return because('it does not speak TLS as this server does');
+  const certificate = CERTIFICATES.find(([known]) => known.test(code));
+  return because(certificate ? `it has no valid certificate${certificate[1]}` : 'it cannot be reached');
+}

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { request as httpRequest } from '../base/node-http.ts';
 import { version } from '../base/version.ts';
-import { NO_PUBLIC_ADDRESS, OutgoingError, permittedUrl, publicLookup } from './guard.ts';
+import { explain, OutgoingError, permittedUrl } from './guard.ts';
+import { guardedLookup } from './guarded-lookup.ts';
 
 export interface FetchOptions {
   /** Whether to connect to private addresses, and without TLS to this machine. */
@@ -49,7 +50,7 @@ async function get(url: URL, allowPrivate: boolean, signal: AbortSignal): Promis
     agent: false,
     // Compressed, 500 kB could become 500 MB.
     headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': `wharfinger/${version}` },
-    ...(!allowPrivate && { lookup: publicLookup }),
+    lookup: guardedLookup(allowPrivate),
   });
   // It may fail once more after the answer began; reading the answer then fails too, and says so.
   request.on('error', () => {});
@@ -90,14 +91,4 @@ function maxAge(header = ''): number | undefined {
   if (/\bno-(?:store|cache)\b/i.test(header)) return 0;
   const seconds = /\bmax-age=([0-9]{1,9})\b/i.exec(header)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
-}
-
-/** What went wrong, in the words of an OutgoingError. */
-export function explain(error: unknown, signal: AbortSignal, timeoutMs: number): OutgoingError {
-  if (error instanceof OutgoingError) return error;
-  const because = (reason: string) => new OutgoingError(reason, { cause: error });
-  if (signal.aborted) return because(`it did not answer within ${timeoutMs / 1000} s`);
-  const code = String((error as NodeJS.ErrnoException).code);
-  if (/^(?:ENOTFOUND|EAI_)/.test(code)) return because(NO_PUBLIC_ADDRESS);
-  return because(/CERT|TLS|SIGNATURE/.test(code) ? 'it has no valid certificate' : 'it cannot be reached');
 }

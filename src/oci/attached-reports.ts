@@ -6,13 +6,17 @@ import { DamagedError, damaged } from '../formats/reading.ts';
 import type { Store } from '../store/store.ts';
 
 /** There is no official type: people write `application/vnd.aquasec.trivy.report+json`, `application/vnd.anchore.grype+json` and the like. */
-const REPORT = /^application\/(?:[\w.-]+[.+-])?(?:grype|trivy)(?:[.+-][\w.-]+)*\+json(?:\+gzip)?$/i;
+const REPORT = /^application\/(?:[\w.-]+[.+-])?(?:grype|trivy)(?:[.+-][\w.+-]*)?\+json(?:\+gzip)?$/i;
+/** As long as RFC 6838, section 4.2, lets a type and a subtype be. */
+const MAX_TYPE = 255;
+
+const isReport = (mediaType: string): boolean => mediaType.length <= MAX_TYPE && REPORT.test(mediaType);
 
 /** The layer of a manifest that is a vulnerability report on its subject: by its own type, or the only one of such an artifact. */
 export function reportLayer({ subject, artifactType = '', layers }: Manifest): Descriptor | undefined {
   if (subject === undefined) return undefined;
-  const typed = layers.find(({ mediaType }) => REPORT.test(mediaType));
-  return typed ?? (REPORT.test(artifactType) && layers.length === 1 ? layers[0] : undefined);
+  const typed = layers.find(({ mediaType }) => isReport(mediaType));
+  return typed ?? (isReport(artifactType) && layers.length === 1 ? layers[0] : undefined);
 }
 
 /**

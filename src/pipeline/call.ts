@@ -14,12 +14,17 @@ export interface Incoming {
   /** Aborted when the client goes away. Asked for by those who wait only: most calls are answered before anybody does. */
   signal(): AbortSignal;
   /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED; the server's own limit also holds. */
-  readonly deadline?: number;
+  readonly deadline?: number | undefined;
   /** Takes what goes beside the answer, once it is certain. */
   setHeader?(name: string, value: string): void;
+  /**
+   * Takes every page but the last of an answer that comes in pages; settles when the client has room for more. Only for
+   * methods whose answer can be divided.
+   */
+  readonly sendPage?: ((page: Message) => Maybe<void>) | undefined;
   /** Decodes the request. Called after authentication, so that a stranger costs no parsing. */
   read(): Maybe<Message>;
 }
 
-/** The one door to every method: answers the response message or throws an ApiError, nothing else. */
-export type Call = (incoming: Incoming) => Promise<Message>;
+/** The one door to every method: answers the response message, or the last page of it, or throws an ApiError, nothing else. */
+export type Call = (incoming: Incoming) => Maybe<Message>;

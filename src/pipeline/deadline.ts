@@ -2,6 +2,8 @@ import type { Clock } from '../base/clock.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import type { Incoming } from './call.ts';
 
+const PATIENCE_MS = 5;
+
 type Watched = Pick<Incoming, 'deadline' | 'signal'>;
 
 /** Answers with `work`, or gives up when the caller's deadline or the server's own limit has passed or the caller is gone. */
@@ -10,7 +12,11 @@ export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: nu
     let stopWatching = (): void => {};
     // Most answers are there before the event loop turns, and until then nothing could be noticed anyway: they need no watch.
     const soon = setImmediate(() => {
-      stopWatching = watch(incoming, limitMs, clock, reject);
+      // A database that is asked over a socket takes a little longer: also for most of these answers a watch costs too much.
+      const timer = setTimeout(() => {
+        stopWatching = watch(incoming, limitMs - PATIENCE_MS, clock, reject);
+      }, PATIENCE_MS);
+      stopWatching = () => clearTimeout(timer);
     });
     const end = (): void => {
       clearImmediate(soon);
@@ -33,15 +39,21 @@ function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error:
   const { deadline } = incoming;
   const signal = incoming.signal();
   const remaining = deadline === undefined ? limitMs : Math.min(limitMs, deadline - clock());
-  const cancelled = () => giveUp(new ApiError(Code.CANCELLED, 'Cancelled: the client went away'));
-  const timer = setTimeout(
-    () => giveUp(new ApiError(Code.DEADLINE_EXCEEDED, 'Deadline exceeded: the answer took too long; try again')),
-    Math.max(0, remaining),
-  );
-  if (signal.aborted) cancelled();
-  else signal.addEventListener('abort', cancelled, { once: true });
+  const cancel = () => giveUp(cancelled());
+  const timer = setTimeout(() => giveUp(tooLate()), Math.max(0, remaining));
+  if (signal.aborted) cancel();
+  else signal.addEventListener('abort', cancel, { once: true });
   return () => {
     clearTimeout(timer);
-    signal.removeEventListener('abort', cancelled);
+    signal.removeEventListener('abort', cancel);
   };
 }
+
+/** Gives up now if nobody waits for the answer any more: for work that never lets the watch begin. */
+export function assertAwaited({ deadline, signal }: Watched, clock: Clock): void {
+  if (signal().aborted) throw cancelled();
+  if (deadline !== undefined && clock() >= deadline) throw tooLate();
+}
+
+const cancelled = () => new ApiError(Code.CANCELLED, 'Cancelled: the client went away');
+const tooLate = () => new ApiError(Code.DEADLINE_EXCEEDED, 'Deadline exceeded: the answer took too long; try again');

@@ -1,15 +1,16 @@
-import { performance } from 'node:perf_hooks';
 import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, codeName, unimplemented } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { whenKnown } from '../base/maybe.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Caller, Operation, Operations, ReadContext } from '../resource/context.ts';
-import type { Maybe, Store } from '../store/store.ts';
+import type { Caller, Operation, Operations, Pages, ReadContext } from '../resource/context.ts';
+import type { Maybe, Store, Transaction } from '../store/store.ts';
 import { authorize } from './authorize.ts';
 import type { Call, Incoming } from './call.ts';
 import { withDeadline } from './deadline.ts';
 import { recordEvent } from './event.ts';
+import { isPages, sendPages } from './pages.ts';
 import { validateRequest } from './validate.ts';
 
 export interface PipelineOptions {
@@ -26,79 +27,115 @@ export interface PipelineOptions {
 
 /** The steps that every call takes, on either wire. */
 export function createPipeline(options: PipelineOptions): Call {
-  const { operations, store, authenticate, nobody, clock } = options;
+  const { operations, store, authenticate, nobody, clock, timeoutMs, log, metrics } = options;
 
   function recognize({ method: { access }, authorization }: Incoming): Maybe<Caller> {
     if (access === 'public' || (access === 'optional' && !authorization)) return nobody;
     return authenticate(authorization);
   }
 
-  async function perform(incoming: Incoming): Promise<Message> {
-    const { method } = incoming;
-    const caller = await recognize(incoming);
-    const request = await incoming.read();
+  /** What is there already is never waited for: a known caller on SQLite gets an answer without a single promise. */
+  const perform = (incoming: Incoming): Maybe<Message | Pages> =>
+    whenKnown(recognize(incoming), (caller) =>
+      whenKnown(incoming.read(), (request) => handle(incoming, caller, request)),
+    );
+
+  function handle(incoming: Incoming, caller: Caller, request: Message): Maybe<Message | Pages> {
+    const { method, authorization } = incoming;
     authorize(method, caller, request);
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
-    const headers = new Map<string, string>();
-    const call = { method, caller, authorization: incoming.authorization, now: clock() };
-    const response = await handle(operation, call, request, headers);
-    for (const [name, value] of headers) incoming.setHeader?.(name, value);
-    return response;
+    // Reads see the last commit.
+    const ctx: ReadContext = { method, caller, authorization, now: clock(), db: store.reader };
+    return operation.mode === 'write' ? write(operation, ctx, request, incoming) : operation.run(ctx, request);
   }
 
-  /** Reads see the last commit; a write, its index rows and its event commit together or not at all. */
-  async function handle(
-    operation: Operation,
-    call: Omit<ReadContext, 'db'>,
+  /** A write, its index rows and its event commit together or not at all. */
+  async function write(
+    operation: WriteOperation,
+    reading: ReadContext,
     request: Message,
-    headers: Map<string, string>,
+    incoming: Incoming,
   ): Promise<Message> {
-    const { method } = call;
-    const reading: ReadContext = { ...call, db: store.reader };
-    if (operation.mode === 'read') return operation.run(reading, request);
+    const { event } = reading.method;
     const prepared = await operation.prepare?.(reading, request);
-    return store.write(async (db) => {
+    const headers = new Map<string, string>();
+    const work = async (db: Transaction) => {
       let changed = true;
       const unchanged = () => {
         changed = false;
       };
       const setHeader = (name: string, value: string) => void headers.set(name, value);
-      const ctx = { ...call, db, unchanged, setHeader };
+      const ctx = { ...reading, db, unchanged, setHeader };
       const response = await operation.run(ctx, request, prepared);
-      if (method.event && changed) await recordEvent(ctx, method.event, operation.event?.(ctx, request, response));
+      if (event && changed) await recordEvent(ctx, event, operation.event?.(ctx, request, response));
       return response;
-    });
+    };
+    const response = await store.write(work, { adds: operation.adds });
+    for (const [name, value] of headers) incoming.setHeader?.(name, value);
+    return response;
   }
 
-  return async (incoming) => {
-    const started = performance.now();
-    let code: Code = Code.OK;
-    options.metrics.inFlight.enter();
+  async function answerLater(
+    answer: Promise<Message | Pages> | Pages,
+    incoming: Incoming,
+    started: number,
+  ): Promise<Message> {
     try {
-      return await withDeadline(perform(incoming), incoming, options.timeoutMs, clock);
+      const found = answer instanceof Promise ? await withDeadline(answer, incoming, timeoutMs, clock) : answer;
+      const message = isPages(found) ? await sendPages(found, incoming, timeoutMs, clock) : found;
+      ended(incoming, Code.OK, started);
+      return message;
     } catch (thrown) {
-      const error = asApiError(thrown);
-      code = error.code;
-      if (error.code === Code.INTERNAL)
-        options.log.error({ requestId: incoming.requestId, error: thrown }, 'call failed');
-      throw error;
-    } finally {
-      const seconds = (performance.now() - started) / 1000;
-      options.metrics.inFlight.leave();
-      options.metrics.observe(incoming.method.id, incoming.wire, codeName(code), seconds);
-      report(options.log, incoming, code, seconds);
+      throw failed(incoming, thrown, started);
     }
+  }
+
+  function ended(incoming: Incoming, code: Code, started: number): void {
+    const seconds = (performance.now() - started) / 1000;
+    metrics.inFlight.leave();
+    metrics.observe(incoming.method.id, incoming.wire, codeName(code), seconds);
+    report(log, incoming, code, seconds);
+  }
+
+  function failed(incoming: Incoming, thrown: unknown, started: number): ApiError {
+    const error = asApiError(thrown);
+    if (error.code === Code.INTERNAL) log.error({ requestId: incoming.requestId, error: thrown }, 'call failed');
+    ended(incoming, error.code, started);
+    return error;
+  }
+
+  return (incoming) => {
+    const started = performance.now();
+    metrics.inFlight.enter();
+    let answer: Maybe<Message | Pages>;
+    try {
+      answer = perform(incoming);
+    } catch (thrown) {
+      throw failed(incoming, thrown, started);
+    }
+    if (answer instanceof Promise || isPages(answer)) return answerLater(answer, incoming, started);
+    ended(incoming, Code.OK, started);
+    return answer;
   };
 }
 
+type WriteOperation = Extract<Operation, { readonly mode: 'write' }>;
+
 /** Changes and refusals are worth a line each; successful reads only when somebody is looking. */
-function report(log: Log, { method, wire, requestId, peer }: Incoming, code: Code, seconds: number): void {
-  const isRead = method.routes[0]?.verb === 'GET';
-  const fields = { requestId, method: method.id, wire, code: codeName(code), ms: Math.round(seconds * 1e6) / 1000 };
-  if (isRead && code === Code.OK) log.debug({ ...fields, peer: peer.address }, 'call');
-  else log.info({ ...fields, peer: peer.address }, 'call');
+function report(log: Log, incoming: Incoming, code: Code, seconds: number): void {
+  const { method, wire, requestId } = incoming;
+  const fields = () => ({
+    requestId,
+    method: method.id,
+    wire,
+    code: codeName(code),
+    ms: Math.round(seconds * 1e6) / 1000,
+    peer: incoming.peer.address,
+  });
+  if (method.routes[0]?.verb === 'GET' && code === Code.OK) log.debug(fields, 'call');
+  else log.info(fields(), 'call');
 }
 
 /** What went wrong inside stays inside; the request id leads to the log. */

@@ -14,7 +14,7 @@ export interface Caller {
   can(capabilities: readonly Capability[], uid: string): boolean;
   /** What is missing at `uid` of what somebody wants to hand out: nobody gives more than they hold. */
   lacks(wanted: CapabilitySet, uid: string): CapabilitySet;
-  /** The outermost groups at which the caller holds all of `capabilities`. */
+  /** The outermost groups at which the caller holds all of `capabilities`, in order. */
   reach(capabilities: readonly Capability[]): readonly string[];
 }
 
@@ -50,14 +50,23 @@ export interface EventFacts {
 /** What a method does, once the caller may and the request is read. */
 export type Operation =
   | { readonly mode: 'read'; run(ctx: ReadContext, request: Message): Maybe<Message> }
+  | { readonly mode: 'pages'; run(ctx: ReadContext, request: Message): Pages }
   | {
       readonly mode: 'write';
+      /** Says that `run` adds and changes nothing: see WriteOptions. */
+      readonly adds?: boolean | undefined;
       /** What must not keep a transaction waiting, such as asking another server; `run` gets what it answers. */
       prepare?(ctx: ReadContext, request: Message): Promise<unknown>;
       run(ctx: WriteContext, request: Message, prepared: unknown): Maybe<Message>;
       /** Required when the contract gives the method an event. */
       event?(ctx: WriteContext, request: Message, response: Message): EventFacts;
     };
+
+/**
+ * An answer that is a list of any length, part by part: each is a message of the answer's type with some of the items, and
+ * the last is returned. A part is made when it is asked for, so that no more of them are held than somebody takes.
+ */
+export type Pages = AsyncIterableIterator<Message, Message>;
 
 /** Operations by method id. */
 export type Operations = Readonly<Record<string, Operation>>;

@@ -9,13 +9,14 @@ import {
 } from '@bufbuild/protobuf';
 import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
 import { notFound } from '../base/errors.ts';
+import { whenKnown } from '../base/maybe.ts';
 import { newUid, parentOf } from '../base/uid.ts';
 import type { EventFacts, Operation, Operations, WriteContext } from './context.ts';
 import type { Resource, State } from './definition.ts';
 import { createLister, type ListRequest } from './list/list.ts';
 import type { PageTokens } from './list/page-token.ts';
 import { applyMask } from './mask.ts';
-import { find, findBody, mayChange, readShown } from './read.ts';
+import { find, findShown, mayChange } from './read.ts';
 import { type Kinds, removeTree } from './remove.ts';
 import { clearOutputOnly, refuse, validate } from './validate.ts';
 import { holdParent, insert, update } from './write.ts';
@@ -60,13 +61,13 @@ const builders: readonly Builder[] = [
 function get(resource: Resource): Operation {
   return {
     mode: 'read',
-    async run(ctx, request) {
+    run(ctx, request) {
       const uid = (request as Fields).uid as string;
-      const body = await findBody(ctx.db, resource, uid);
-      if (!body) throw notFound(resource.kind, uid);
-      const message = readShown(resource, uid, body);
-      if (mayChange(resource, message)) await resource.present?.(ctx, [message]);
-      return message;
+      return whenKnown(findShown(ctx.db, resource, uid), (message) => {
+        if (!message) throw notFound(resource.kind, uid);
+        if (!mayChange(resource, message)) return message;
+        return whenKnown(resource.present?.(ctx, [message]), () => message);
+      });
     },
   };
 }
@@ -93,6 +94,7 @@ function createOne(resource: Resource, method: DescMethod): Operation {
   const field = resourceField(method.input, resource);
   return {
     mode: 'write',
+    adds: true,
     async run(ctx, request) {
       const asked = (request as Fields).parent as string;
       const parent = (await resource.resolveParent?.(ctx, asked)) ?? asked;

@@ -1,7 +1,8 @@
 import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { rangeBelow } from '../base/uid.ts';
-import { readKept } from '../contract/kept.ts';
+import { isKept, readKept, readToKeep } from '../contract/kept.ts';
 import { eachSlot, inBatches } from '../store/batches.ts';
+import { pointRead } from '../store/point-read.ts';
 import type { Maybe, Reader, Row } from '../store/store.ts';
 import type { Resource, State, Stored } from './definition.ts';
 
@@ -14,12 +15,13 @@ export interface ResourceRow extends Row {
   readonly state: string | null;
 }
 
-const COLUMNS = 'uid, parent, created, updated, body, state';
-const FIND = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid = $2`;
-const FIND_CHILDREN = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
-const EXISTS = 'SELECT uid FROM resource WHERE kind = $1 AND uid = $2';
-const FIND_BODY = 'SELECT body FROM resource WHERE kind = $1 AND uid = $2';
-const FIND_BY_KEY = 'SELECT uid FROM natural_key WHERE kind = $1 AND key = $2';
+const COLUMNS = ['uid', 'parent', 'created', 'updated', 'body', 'state'];
+const BY_UID = { from: 'resource', key: ['kind', 'uid'] };
+const FIND = pointRead({ columns: COLUMNS, ...BY_UID });
+const FIND_CHILDREN = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
+const EXISTS = pointRead({ columns: ['uid'], ...BY_UID });
+const FIND_BODY = pointRead({ columns: ['body'], ...BY_UID });
+const FIND_BY_KEY = pointRead({ columns: ['uid'], from: 'natural_key', key: ['kind', 'key'] });
 const FIND_REFERRING = 'SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value = $3 ORDER BY uid';
 const FIND_REFERRING_BELOW = `SELECT uid FROM reference
   WHERE kind = $1 AND field = $2 AND value = $3 AND uid > $4 AND uid < $5 ORDER BY uid`;
@@ -34,21 +36,50 @@ export async function find(db: Reader, resource: Resource, uid: string, lock = '
 export const exists = async (db: Reader, kind: string, uid: string, lock = ''): Promise<boolean> =>
   (await db.get(EXISTS + lock, kind, uid)) !== undefined;
 
-/** The message alone: what a get needs. */
-export function findBody(db: Reader, resource: Resource, uid: string): Maybe<Uint8Array | undefined> {
-  const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
-  return row instanceof Promise ? row.then((found) => found?.body) : row?.body;
-}
-
 /** Whether a message of this resource is changed before it is shown. */
 export const mayChange = ({ present, presents }: Resource, message: Message): boolean =>
   present !== undefined && (presents?.(message as never) ?? true);
 
 /** A stored message to be shown: shared with others who are shown the same, unless it is going to be changed. */
-export function readShown(resource: Resource, uid: string, body: Uint8Array): Message {
+export function findShown(db: Reader, resource: Resource, uid: string): Maybe<Message | undefined> {
+  const known = db.memory?.recall(resource.kind, uid);
+  if (known !== undefined) return known as Message;
+  const mark = db.memory?.mark();
+  const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
+  if (row instanceof Promise) return row.then((found) => found && readShown(db, resource, uid, found.body, mark));
+  return row && readShown(db, resource, uid, row.body, mark);
+}
+
+/** The same for many, in their order; without those that do not exist. For a database with a memory. */
+export function findShownAll(db: Reader, resource: Resource, uids: readonly string[]): Maybe<Message[]> {
+  const mark = db.memory?.mark();
+  const known = uids.map((uid) => db.memory?.recall(resource.kind, uid) as Message | undefined);
+  return known.includes(undefined) ? withUnknown(db, resource, uids, known, mark) : (known as Message[]);
+}
+
+async function withUnknown(
+  db: Reader,
+  resource: Resource,
+  uids: readonly string[],
+  known: readonly (Message | undefined)[],
+  mark: number | undefined,
+): Promise<Message[]> {
+  const found = new Map<string, Message>();
+  for (const some of inBatches(uids.filter((_, at) => known[at] === undefined))) {
+    const rows = await db.all<{ uid: string; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
+    for (const { uid, body } of rows) found.set(uid, readShown(db, resource, uid, body, mark));
+  }
+  return uids.flatMap((uid, at) => known[at] ?? found.get(uid) ?? []);
+}
+
+/** The message in a row that was read after `mark`. */
+export function readShown(db: Reader, resource: Resource, uid: string, body: Uint8Array, mark?: number): Message {
   if (resource.present && !resource.presents) return fromBinary(resource.schema, body);
-  const message = readKept(resource.schema, uid, body);
-  return mayChange(resource, message) ? fromBinary(resource.schema, body) : message;
+  const { memory } = db;
+  const message = memory ? readToKeep(resource.schema, body) : readKept(resource.schema, uid, body);
+  if (mayChange(resource, message)) return fromBinary(resource.schema, body);
+  if (mark !== undefined && isKept(message)) memory?.keep(mark, resource.kind, uid, message);
+  return message;
 }
 
 export async function findChildren(db: Reader, resource: Resource, parent: string): Promise<Stored[]> {
@@ -135,7 +166,8 @@ export async function findAll(
   return found;
 }
 
-const FIND_BATCH = `SELECT ${COLUMNS} FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)}) ORDER BY uid`;
+const FIND_BATCH = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)}) ORDER BY uid`;
+const FIND_BODIES = `SELECT uid, body FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)})`;
 const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND key IN (${eachSlot(2)})`;
 const FIND_REFERRING_BATCH = `SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value IN (${eachSlot(3)})`;
 

@@ -1,17 +1,21 @@
+import type { Insertion } from '../store/insertion.ts';
 import type { Row, Transaction, Value } from '../store/store.ts';
 import { together } from '../store/together.ts';
 import type { Resource, Stored } from './definition.ts';
-import { insertRows } from './insert-rows.ts';
 import { inLockOrder, type Membership, membershipsOf } from './membership.ts';
 
-const JOIN_LISTS = {
-  into: 'INSERT INTO list (scope, kind, facet, n)',
-  columns: 4,
-  after: 'ON CONFLICT (scope, kind, facet) DO UPDATE SET n = list.n + excluded.n RETURNING id, scope, facet',
+const JOIN_LISTS: Insertion = {
+  into: 'list',
+  columns: { scope: 'text', kind: 'text', facet: 'text', n: 'integer' },
+  conflict: { key: ['scope', 'kind', 'facet'], sum: 'n' },
+  returning: ['id', 'scope', 'kind', 'facet'],
 };
 const LEAVE_LIST = 'UPDATE list SET n = n - $4 WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id';
 const FIND_LIST = 'SELECT id FROM list WHERE scope = $1 AND kind = $2 AND facet = $3';
-const ADD_ENTRIES = { into: 'INSERT INTO entry (list, sort, key, uid)', columns: 4 };
+const ENTRIES: Insertion = {
+  into: 'entry',
+  columns: { list: 'integer', sort: 'text', key: 'text', uid: 'text' },
+};
 const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
 
 /** What a resource was, and what it has become. */
@@ -35,6 +39,7 @@ interface ListChange {
 interface ListRow extends Row {
   readonly id: number;
   readonly scope: string;
+  readonly kind: string;
   readonly facet: string;
 }
 
@@ -49,7 +54,7 @@ export async function relist(tx: Transaction, resource: Resource, changes: reado
     eachEntry(left, joined, (sort, key, uid) => tx.post(DROP_ENTRY, id, sort, key, uid));
     eachEntry(joined, left, (sort, key, uid) => added.push(id, sort, key, uid));
   }
-  await insertRows(ADD_ENTRIES, added, (text, params) => tx.post(text, ...params));
+  tx.postRows(ENTRIES, added);
 }
 
 /** The entries of `members` that are not also among those of `others`, in the order of sorts. */
@@ -82,13 +87,20 @@ async function countMembers(tx: Transaction, resource: Resource, lists: readonly
     }
     finding.push(findList(tx, resource, list, more));
   }
-  const joining = insertRows(JOIN_LISTS, counts, async (text, params) => {
-    for (const { id, scope, facet } of await tx.all<ListRow>(text, ...params)) {
-      const list = grown.get(`${scope} ${facet}`);
-      if (list) list.id = id;
-    }
-  });
-  await together(...finding, joining);
+  finding.push(joinLists(tx, resource, grown, counts));
+  await together(...finding);
+}
+
+async function joinLists(
+  tx: Transaction,
+  resource: Resource,
+  grown: ReadonlyMap<string, ListChange>,
+  counts: readonly Value[],
+): Promise<void> {
+  for (const { id, scope, kind, facet } of await tx.insert<ListRow>(JOIN_LISTS, counts)) {
+    const list = kind === resource.kind && grown.get(`${scope} ${facet}`);
+    if (list) list.id = id;
+  }
 }
 
 async function findList(tx: Transaction, { kind }: Resource, list: ListChange, more: number): Promise<void> {

@@ -3,28 +3,36 @@ import { type DescMessage, type Message, type MessageShape, toBinary } from '@bu
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists, notFound, precondition } from '../base/errors.ts';
 import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
+import type { Insertion } from '../store/insertion.ts';
 import type { Maybe, Transaction, Value } from '../store/store.ts';
 import { together } from '../store/together.ts';
 import type { Place, Resource, State, Stored, UniqueKey } from './definition.ts';
-import { insertRows } from './insert-rows.ts';
 import { compareText } from './membership.ts';
 import { exists } from './read.ts';
 import { type Change, relist } from './relist.ts';
 
-const INSERT = {
-  into: 'INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)',
-  columns: 8,
-  after: 'ON CONFLICT DO NOTHING RETURNING uid',
+const RESOURCES: Insertion = {
+  into: 'resource',
+  columns: {
+    ...{ kind: 'text', uid: 'text', parent: 'text', created: 'integer', updated: 'integer' },
+    ...{ keys: 'json', body: 'blob', state: 'text' },
+  },
+  conflict: 'skip',
+  returning: ['uid'],
 };
 const UPDATE = 'UPDATE resource SET updated = $3, keys = $4, body = $5, state = $6 WHERE kind = $1 AND uid = $2';
 const DELETE = 'DELETE FROM resource WHERE kind = $1 AND uid = $2';
-const CLAIM_KEYS = {
-  into: 'INSERT INTO natural_key (kind, key, uid)',
-  columns: 3,
-  after: 'ON CONFLICT DO NOTHING RETURNING key',
+const KEYS: Insertion = {
+  into: 'natural_key',
+  columns: { kind: 'text', key: 'text', uid: 'text' },
+  conflict: 'skip',
+  returning: ['key'],
 };
 const FREE_KEY = 'DELETE FROM natural_key WHERE kind = $1 AND key = $2 AND uid = $3';
-const ADD_REFERENCES = { into: 'INSERT INTO reference (kind, field, value, uid)', columns: 4 };
+const REFERENCES: Insertion = {
+  into: 'reference',
+  columns: { kind: 'text', field: 'text', value: 'text', uid: 'text' },
+};
 const DROP_REFERENCE = 'DELETE FROM reference WHERE kind = $1 AND field = $2 AND value = $3 AND uid = $4';
 const CHANGE_ACCESS = `INSERT INTO setting (key, value) VALUES ($1, $2)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
@@ -94,12 +102,9 @@ export async function insertAll<S extends DescMessage>(
 }
 
 async function insertNew(tx: Transaction, { kind }: Resource, all: readonly Stored[], rows: Value[]): Promise<void> {
-  const added = new Set<string>();
-  await insertRows(INSERT, rows, async (text, params) => {
-    for (const { uid } of await tx.all<{ uid: string }>(text, ...params)) added.add(uid);
-  });
+  const added = new Set((await tx.insert<{ uid: string }>(RESOURCES, rows)).map(({ uid }) => uid));
   // Random uids never meet; those that follow from something else may.
-  const there = added.size < all.length && all.find(({ uid }) => !added.has(uid));
+  const there = all.find(({ uid }) => !added.has(uid));
   if (there) throw alreadyExists(kind, there.uid, `there is a ${kind} ${there.uid} already`);
 }
 
@@ -158,11 +163,8 @@ function stamp(resource: Resource, message: Message, field: 'createTime' | 'upda
 async function change(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
   const isNew = changes.every(({ before }) => before === undefined);
   if (resource.grantsAccess && !(isNew && resource.grantsAccess === 'unless new')) changeAccess(tx);
-  await together(
-    changeKeys(tx, resource, changes),
-    changeReferences(tx, resource, changes),
-    relist(tx, resource, changes),
-  );
+  changeReferences(tx, resource, changes);
+  await together(changeKeys(tx, resource, changes), relist(tx, resource, changes));
 }
 
 /** Lets nobody go on with what they knew about who may do what. */
@@ -188,17 +190,13 @@ async function changeKeys(tx: Transaction, resource: Resource, changes: readonly
   }
   // In the order of the index, as all that is inserted: see relist. It also keeps two claims from waiting for each other.
   const rows = claimed.sort((a, b) => compareText(a.key, b.key)).flatMap(({ key, uid }) => [kind, key, uid]);
-  const granted = new Set<string>();
-  await insertRows(CLAIM_KEYS, rows, async (text, params) => {
-    for (const { key } of await tx.all<{ key: string }>(text, ...params)) granted.add(key);
-  });
-  if (granted.size === claimed.length) return;
+  const granted = new Set((await tx.insert<{ key: string }>(KEYS, rows)).map(({ key }) => key));
   // Taken by somebody else, or claimed twice here.
   const refused = claimed.find(({ key }) => !granted.delete(key));
   if (refused) throw alreadyExists(kind, refused.key, refused.taken);
 }
 
-async function changeReferences(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
+function changeReferences(tx: Transaction, resource: Resource, changes: readonly Change[]): void {
   const rows: string[] = [];
   for (const field of Object.keys(resource.references ?? {})) {
     const added: [value: string, uid: string][] = [];
@@ -211,5 +209,5 @@ async function changeReferences(tx: Transaction, resource: Resource, changes: re
     added.sort(([a], [b]) => compareText(a, b));
     for (const [value, uid] of added) rows.push(resource.kind, field, value, uid);
   }
-  await insertRows(ADD_REFERENCES, rows, (text, params) => tx.post(text, ...params));
+  tx.postRows(REFERENCES, rows);
 }

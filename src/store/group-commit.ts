@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isUnavailable, unavailable } from './errors.ts';
-import { openSession } from './session.ts';
+import { type Insertion, insertValues } from './insertion.ts';
+import { openSession, type Statements } from './session.ts';
 import type { Connection } from './sqlite-connection.ts';
-import type { Maybe, Transaction } from './store.ts';
+import type { Maybe, Row, Transaction, Value } from './store.ts';
 
 /** The jobs of a batch run without a pause for other work of the process, so a batch stays short. */
 const MAX_BATCH = 64;
@@ -38,7 +39,17 @@ export interface GroupCommit {
  * savepoint of its own: when it throws, it alone is undone. One that came alone has none, because SQLite copies every page
  * that changes under a savepoint. Nobody gets an answer before the commit.
  */
-export function createGroupCommit(connection: Connection, begin: () => Promise<void>): GroupCommit {
+export function createGroupCommit(
+  connection: Connection,
+  begin: () => Promise<void>,
+  /** Told when a transaction is over, however it went, and before anybody gets an answer. */
+  ended: () => void,
+): GroupCommit {
+  const statements: Statements = {
+    ...connection,
+    insert: <R extends Row>(insertion: Insertion, values: readonly Value[]) =>
+      insertValues<R>(insertion, values, connection),
+  };
   const waiting: Job[] = [];
   let draining: Promise<void> | undefined;
 
@@ -58,8 +69,10 @@ export function createGroupCommit(connection: Connection, begin: () => Promise<v
       for (const job of batch) answers.push(await (batch.length === 1 ? run(job, ALONE) : run(job, AMONG_OTHERS)));
       // Unless the one job was undone.
       if (connection.inTransaction()) connection.run('COMMIT');
+      ended();
     } catch (cause) {
       rollBack();
+      ended();
       // Also those that failed by themselves: they may have done so over rows that are now undone.
       const error = isUnavailable(cause) ? cause : unavailable('the database could not commit', cause);
       for (const job of batch) job.reject(error);
@@ -70,7 +83,7 @@ export function createGroupCommit(connection: Connection, begin: () => Promise<v
 
   /** Runs a job and hands back the answer to give once the batch is committed. */
   async function run(job: Job, { before, after, undo }: Frame): Promise<() => void> {
-    const session = openSession(connection);
+    const session = openSession(statements);
     for (const sql of before) connection.run(sql);
     try {
       const value = await job.work(session.tx);

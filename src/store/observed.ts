@@ -32,7 +32,7 @@ export function observeStore(store: Store, { observeDatabase }: Pick<Metrics, 'o
   const { reader } = store;
   return {
     reader: {
-      bytewise: reader.bytewise,
+      ...reader,
       all(sql, ...params) {
         const start = performance.now();
         try {
@@ -50,7 +50,7 @@ export function observeStore(store: Store, { observeDatabase }: Pick<Metrics, 'o
         }
       },
     },
-    write: async (work) => observedLater('write', performance.now(), store.write(work)),
+    write: async (work, how) => observedLater('write', performance.now(), store.write(work, how)),
     ping: () => store.ping(),
     close: () => store.close(),
   };

@@ -28,7 +28,11 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
   };
   if (databaseUrl === undefined || databaseUrl === '') {
     const path = databaseFile(dataDir);
-    return describing(`the database ${path}`, async () => update(await openSqlite(path), sqliteDialect));
+    return describing(`the database ${path}`, async () => {
+      const store = await openSqlite(path);
+      await update(store, sqliteDialect);
+      return store.remembering({ resource: 'uid', setting: 'key' });
+    });
   }
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     // The URL may hold a password, so it is not repeated.

@@ -1,3 +1,4 @@
+import type { Insertion } from './insertion.ts';
 import type { Transaction } from './store.ts';
 
 /** An event of a change, in the words of CloudEvents. It is delivered if and only if its transaction commits. */
@@ -19,13 +20,16 @@ export interface OutboxEvent {
   readonly body?: { readonly type?: string; readonly json: string } | undefined;
 }
 
-const INSERT = `INSERT INTO outbox
-  (event_id, type, subject, scope, time, audience, extensions, actor, body_type, body)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+const EVENTS: Insertion = {
+  into: 'outbox',
+  columns: {
+    ...{ event_id: 'text', type: 'text', subject: 'text', scope: 'text', time: 'integer', audience: 'text' },
+    ...{ extensions: 'text', actor: 'text', body_type: 'text', body: 'text' },
+  },
+};
 
 export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<void> {
-  tx.post(
-    INSERT,
+  tx.postRows(EVENTS, [
     event.id,
     event.type,
     event.subject,
@@ -36,5 +40,5 @@ export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<
     event.actor === undefined ? null : JSON.stringify(event.actor),
     event.body?.type ?? null,
     event.body?.json ?? null,
-  );
+  ]);
 }

@@ -9,7 +9,7 @@ export interface Session {
 }
 
 /** What a connection offers to a transaction. */
-export type Statements = Omit<Transaction, 'post'>;
+export type Statements = Omit<Transaction, 'post' | 'postRows'>;
 
 /**
  * The transaction that one run of a write's work sees. It makes both databases fail alike: after a failed statement
@@ -34,16 +34,20 @@ export function openSession(on: Statements): Session {
     }
   };
 
+  /** Its failure is kept for the end of the transaction. */
+  const unawaited = (done: Maybe<unknown>): void => {
+    if (done instanceof Promise) done.catch(() => {});
+  };
+
   return {
     tx: {
       all: (sql, ...params) => guard(() => on.all(sql, ...params)),
       get: (sql, ...params) => guard(() => on.get(sql, ...params)),
       run: (sql, ...params) => guard(() => on.run(sql, ...params)),
-      post(sql, ...params) {
-        const done = guard(() => on.run(sql, ...params));
-        // Its failure is kept for the end of the transaction.
-        if (done instanceof Promise) done.catch(() => {});
-      },
+      insert: (insertion, values) => (values.length === 0 ? [] : guard(() => on.insert(insertion, values))),
+      post: (sql, ...params) => unawaited(guard(() => on.run(sql, ...params))),
+      postRows: (insertion, values) =>
+        values.length === 0 ? undefined : unawaited(guard(() => on.insert(insertion, values))),
       bytewise: on.bytewise,
       lock: on.lock,
     },

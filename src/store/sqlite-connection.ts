@@ -7,11 +7,13 @@ import { type Row, UniqueViolation, type Value } from './store.ts';
 const MAX_PREPARED = 500;
 
 /** One SQLite connection that speaks the store's language: `$1` parameters, typed errors, statements prepared once. */
-export interface Connection extends Statements {
+export interface Connection extends Omit<Statements, 'insert'> {
   all<R extends Row>(sql: string, ...params: Value[]): R[];
   get<R extends Row>(sql: string, ...params: Value[]): R | undefined;
   run(sql: string, ...params: Value[]): number;
   inTransaction(): boolean;
+  /** Tells the key of every row of this table that this connection changes or deletes, before that is committed. */
+  watch(table: string, keyColumn: string, changed: (key: string) => void): void;
   close(): void;
 }
 
@@ -69,6 +71,16 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
     bytewise: '',
     lock: { share: '', update: '', free: '' },
     inTransaction: () => database.isTransaction,
+    watch(table, keyColumn, changed) {
+      database.function(`changed_${table}`, (key) => {
+        changed(String(key));
+        return null;
+      });
+      for (const change of ['UPDATE', 'DELETE']) {
+        database.exec(`CREATE TEMP TRIGGER ${table}_${change} AFTER ${change} ON main.${table}
+          BEGIN SELECT changed_${table}(OLD.${keyColumn}); END`);
+      }
+    },
     close: () => database.close(),
   };
 }
@@ -131,8 +143,8 @@ export const isBusy = (error: unknown): boolean =>
   error instanceof Error && ((resultCode(error.cause) ?? 0) & 0xff) === BUSY;
 
 /**
- * After a statement that failed, its transaction is undone anyway (session.ts). So an insert need not undo itself, for which
- * SQLite would copy every page that it changes.
+ * After a statement that failed, its transaction is undone anyway (session.ts). So inserts and updates need not undo
+ * themselves, for which SQLite would copy every page that they change.
  *
  * Parameters by number, or by place where each comes once and in order. Node asks for the name of each that it binds, for
  * which SQLite walks the list of names: numbers in a long statement cost quadratic time.
@@ -140,5 +152,5 @@ export const isBusy = (error: unknown): boolean =>
 function inSqlite(sql: string): string {
   const numbers = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
   const isInOrder = numbers.every((number, at) => number === at + 1);
-  return sql.replace(/\$(\d+)/g, isInOrder ? '?' : '?$1').replace(/^INSERT INTO/, 'INSERT OR FAIL INTO');
+  return sql.replace(/\$(\d+)/g, isInOrder ? '?' : '?$1').replace(/^(INSERT|UPDATE)\b/, '$1 OR FAIL');
 }

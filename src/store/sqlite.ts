@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closed } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createMemory, type OwnMemory } from './memory.ts';
 import { type Connection, connect, isBusy } from './sqlite-connection.ts';
 import type { Row, Store, Value } from './store.ts';
 
@@ -24,13 +25,27 @@ const WRITER_SETTINGS = [
   'PRAGMA journal_size_limit = 67108864', // gives the disk space back after a burst
 ];
 
-export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOptions = {}): Promise<Store> {
+export interface SqliteStore extends Store {
+  /** The same store with a memory for rows of these tables, each with the column of its key. Once, when they exist. */
+  remembering(keyColumns: Readonly<Record<string, string>>): Store;
+}
+
+export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOptions = {}): Promise<SqliteStore> {
   createPrivately(path);
   // Waiting for a lock inside SQLite would stop the whole process, so the writer asks again later instead.
   const writer = await untilUnlocked(() => connectWriter(path), lockWaitMs);
   const reader = connectReader(path);
-  const commits = createGroupCommit(writer, () => untilUnlocked(() => void writer.run('BEGIN IMMEDIATE'), lockWaitMs));
+  const begin = () => untilUnlocked(() => void writer.run('BEGIN IMMEDIATE'), lockWaitMs);
+  const commits = createGroupCommit(writer, begin, forgetChanged);
+  const changed = new Set<string>();
+  let memory: OwnMemory | undefined;
   let closing: Promise<void> | undefined;
+
+  function forgetChanged(): void {
+    if (changed.size === 0) return;
+    memory?.forget(changed);
+    changed.clear();
+  }
 
   const open = (): Connection => {
     if (closing !== undefined) throw closed();
@@ -42,12 +57,13 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
     writer.close(); // the last to leave, which may write, moves the log into the file and removes it
   };
 
-  return {
+  const store: Store = {
     // Each statement here is a transaction of its own: it sees all that was acknowledged and nothing uncommitted.
     reader: {
       all: <R extends Row>(sql: string, ...params: Value[]) => open().all<R>(sql, ...params),
       get: <R extends Row>(sql: string, ...params: Value[]) => open().get<R>(sql, ...params),
       bytewise: reader.bytewise,
+      loopOver: 'json_each',
     },
     write: (work) => (closing === undefined ? commits.write(work) : Promise.reject(closed())),
     ping: async () => void open().get('SELECT count(*) FROM sqlite_schema'),
@@ -56,6 +72,24 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
       return closing;
     },
   };
+  return {
+    ...store,
+    remembering(keyColumns) {
+      for (const [table, column] of Object.entries(keyColumns)) writer.watch(table, column, (key) => changed.add(key));
+      memory = createMemory(() => othersVersion(writer));
+      return { ...store, reader: { ...store.reader, memory } };
+    },
+  };
+}
+
+/** Differs after commits by any other connection, and not after our own: https://sqlite.org/pragma.html#pragma_data_version */
+function othersVersion(writer: Connection): number | undefined {
+  try {
+    return writer.get<{ data_version: number }>('PRAGMA data_version')?.data_version;
+  } catch {
+    // Whatever is wrong, the statements that are asked for in its place will say it.
+    return undefined;
+  }
 }
 
 /** SQLite gives the files beside the database the mode that the database has. */

@@ -1,3 +1,6 @@
+import type { Insertion } from './insertion.ts';
+import type { Memory } from './memory.ts';
+
 /** What a column can hold on both databases. Timestamps are integer milliseconds. */
 export type Value = string | number | Uint8Array | null;
 export type Row = Record<string, Value>;
@@ -14,6 +17,13 @@ export interface Reader {
   get<R extends Row>(sql: string, ...params: Value[]): Maybe<R | undefined>;
   /** Appended to a text expression that is no column, to make it compare bytewise as all text columns do. */
   readonly bytewise: string;
+  /**
+   * Where a loop over a few sorted runs of rows ends each run as soon as no further row of it can be among the first ones:
+   * the table that has the elements of a JSON array.
+   */
+  readonly loopOver?: string;
+  /** Where the database can tell what has changed: what was made of rows that were read before. */
+  readonly memory?: Memory;
 }
 
 /**
@@ -23,8 +33,12 @@ export interface Reader {
 export interface Transaction extends Reader {
   /** Runs a statement and answers how many rows it changed. */
   run(sql: string, ...params: Value[]): Maybe<number>;
+  /** Inserts any number of rows, whose values come one after the other, and answers what the insertion returns of them. */
+  insert<R extends Row>(insertion: Insertion, values: readonly Value[]): Maybe<R[]>;
   /** Runs a statement that nothing waits for but the commit, which fails with it. */
   post(sql: string, ...params: Value[]): void;
+  /** The same for rows. */
+  postRows(insertion: Insertion, values: readonly Value[]): void;
   /**
    * Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. `free` passes over rows
    * that others hold instead of waiting for them.
@@ -43,13 +57,18 @@ export class UniqueViolation extends Error {
   }
 }
 
+export interface WriteOptions {
+  /** Says that the work adds rows and changes none that others may change, so that it may share its transaction. */
+  readonly adds?: boolean | undefined;
+}
+
 export interface Store {
   readonly reader: Reader;
   /**
    * Runs `work` in a transaction and answers after the commit is durable. `work` may run again after a
    * conflict with another server, so it must have no effect but through its transaction, which it also reads by.
    */
-  write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
+  write<T>(work: (tx: Transaction) => Maybe<T>, options?: WriteOptions): Promise<T>;
   /** A cheap query that fails when the database cannot be reached. */
   ping(): Promise<void>;
   close(): Promise<void>;

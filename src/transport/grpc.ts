@@ -12,11 +12,14 @@ import {
 } from '@grpc/grpc-js';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { onlyListOf } from '../contract/divided.ts';
 import { keptBytes } from '../contract/kept.ts';
 import type { Method } from '../contract/method.ts';
 import type { Call, Incoming } from '../pipeline/call.ts';
+import type { Maybe } from '../store/store.ts';
 import { type Cancellation, createCancellation } from './cancellation.ts';
 import { failure } from './grpc-failure.ts';
+import { type CollectedPages, collectPages } from './grpc-pages.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
 import { requestIdOf } from './request-id.ts';
@@ -28,7 +31,10 @@ export interface GrpcOptions {
   readonly files: () => readonly DescFile[];
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
+  /** Of a request. */
   readonly maxMessageBytes?: number;
+  /** Of an answer that is a list without pages. */
+  readonly maxListBytes?: number;
   /** After which a connection is told to come again: so nothing stays for ever, not even a request that never ends. */
   readonly maxConnectionMs?: number;
   readonly log: Log;
@@ -45,7 +51,7 @@ type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 /** Every method of the table over gRPC, with reflection and health. */
 export function createGrpc(options: GrpcOptions): Grpc {
   const { methods, files, call: door, serviceDomain, newRequestId, log } = options;
-  const { maxMessageBytes = 4 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
+  const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
   // The library would print header values that it cannot parse, and one of them may be a token.
   setLogVerbosity(logVerbosity.NONE);
   const server = new Server({
@@ -59,7 +65,9 @@ export function createGrpc(options: GrpcOptions): Grpc {
   });
 
   for (const method of methods) {
-    const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => void answer(method, call, respond);
+    const { output } = method.desc;
+    const newPages = onlyListOf(output) && (() => collectPages(output, maxListBytes));
+    const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => answer(method, call, respond, newPages?.());
     // Bytes pass through as they are: decoded here, malformed ones would be INTERNAL.
     if (!server.register(`/${method.id}`, handler, same, same, 'unary')) throw new Error(`${method.id} is there twice`);
   }
@@ -67,32 +75,51 @@ export function createGrpc(options: GrpcOptions): Grpc {
   const health = addHealth(server, new Set(methods.map(({ id }) => id.slice(0, id.indexOf('/')))));
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
 
-  async function answer(method: Method, call: UnaryCall, respond: sendUnaryData<Buffer>): Promise<void> {
+  function answer(
+    method: Method,
+    call: UnaryCall,
+    respond: sendUnaryData<Buffer>,
+    pages: CollectedPages | undefined,
+  ): void {
     const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
     const cancellation = createCancellation();
-    call.on('cancelled', cancellation.cancel);
-    let response: Buffer;
-    try {
-      let headers: Metadata | undefined;
-      const setHeader = (name: string, value: string) => {
-        headers ??= new Metadata();
-        headers.set(name, value);
-      };
-      const message = await door(incoming(method, call, requestId, cancellation, setHeader));
-      response = encode(method.desc.output, message);
-      if (headers) call.sendMetadata(headers);
-    } catch (error) {
+    let headers: Metadata | undefined;
+    const setHeader = (name: string, value: string) => {
+      headers ??= new Metadata();
+      headers.set(name, value);
+    };
+    const fail = (error: unknown): void => {
       if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
       respond(failure(known, { domain: method.domain, serviceDomain, requestId }));
+    };
+    const send = (message: Message): void => {
+      let response: Buffer;
+      try {
+        response = pages ? pages.end(message) : encode(method.desc.output, message);
+        if (headers) call.sendMetadata(headers);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      const trailer = new Metadata();
+      trailer.set('x-request-id', requestId);
+      respond(null, response, trailer);
+    };
+    let message: Maybe<Message>;
+    try {
+      message = door(incoming(method, call, requestId, cancellation, setHeader, pages?.add));
+    } catch (error) {
+      fail(error);
       return;
-    } finally {
-      // It also fires after every answer.
-      call.off('cancelled', cancellation.cancel);
     }
-    const trailer = new Metadata();
-    trailer.set('x-request-id', requestId);
-    respond(null, response, trailer);
+    if (!(message instanceof Promise)) {
+      send(message);
+      return;
+    }
+    call.on('cancelled', cancellation.cancel);
+    // It also fires after every answer.
+    message.finally(() => call.off('cancelled', cancellation.cancel)).then(send, fail);
   }
 
   return {
@@ -115,6 +142,7 @@ function incoming(
   requestId: string,
   cancellation: Cancellation,
   setHeader: (name: string, value: string) => void,
+  sendPage: Incoming['sendPage'],
 ): Incoming {
   const deadline = Number(call.getDeadline());
   return {
@@ -124,8 +152,9 @@ function incoming(
     requestId,
     peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
     signal: cancellation.signal,
-    ...(Number.isFinite(deadline) && { deadline }),
+    deadline: Number.isFinite(deadline) ? deadline : undefined,
     setHeader,
+    sendPage,
     read: () => decode(method.desc.input, call.request),
   };
 }

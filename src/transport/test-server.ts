@@ -39,6 +39,7 @@ export interface TestServerOptions {
   readonly limits?: Limits;
   readonly files?: readonly DescFile[];
   readonly maxMessageBytes?: number;
+  readonly maxListBytes?: number;
   readonly maxConnectionMs?: number;
   /** Any free one by default. */
   readonly port?: number;
@@ -53,7 +54,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     log: createLogger({ level: 'silent' }),
   };
   const { http = (_, res) => res.end('hello'), call = async () => pong, files = contract } = options;
-  const { tls, limits, maxMessageBytes, maxConnectionMs } = options;
+  const { tls, limits, maxMessageBytes, maxListBytes, maxConnectionMs } = options;
   const listener = createListener({
     ...common,
     http,
@@ -63,6 +64,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
       files: () => files,
       call,
       ...(maxMessageBytes && { maxMessageBytes }),
+      ...(maxListBytes && { maxListBytes }),
       ...(maxConnectionMs && { maxConnectionMs }),
     }),
     ...(tls && { tls: tlsPair }),

@@ -4,7 +4,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
-import { Identities } from '../../src/contract/gen/platform/events/v1/identities.platform_pb.js';
+import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -233,7 +233,7 @@ for (const database of databases) {
       });
 
       test('a method without a handler says so', async () => {
-        await rejects(api.call(Identities.method.create), Code.UNIMPLEMENTED);
+        await rejects(api.call(Auth.method.getHeadlessSession), Code.UNIMPLEMENTED);
       });
     }
   });

@@ -8,8 +8,11 @@ import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { forEachPair } from '../pairs/all.ts';
 import { databases } from '../support/databases.ts';
+import { everywhere } from '../support/everywhere.ts';
 import { eventsAbout } from '../support/inspect.ts';
+import { testFormerName } from '../support/pairs.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { type Client, wires } from '../support/wires.ts';
@@ -91,4 +94,8 @@ describe('v2beta1', () => {
     );
     assert.ok(pathsOf('v1').length > 60);
   });
+});
+
+everywhere('v2beta1 and v2 of one resource', (bench) => {
+  forEachPair((pair) => testFormerName(bench, pair));
 });

@@ -84,6 +84,33 @@ for (const database of databases) {
       assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
     });
 
+    test('what is changed at one of them is read from any, alone and on a page', async () => {
+      const [first, second] = connections;
+      assert.ok(first && second);
+      const { text } = await first.send('POST', `/iam/v2/groups/${org}`, token, { name: 'before' });
+      const { uid } = JSON.parse(text) as { uid: string };
+      const page = `/iam/v2/groups?uidp.children_of=${org}`;
+      const namesAt = async ({ send }: typeof first): Promise<string[]> => {
+        const [alone, listed] = [await send('GET', `/iam/v2/groups/${uid}`, token), await send('GET', page, token)];
+        return [JSON.parse(alone.text), ...JSON.parse(listed.text).groups].map(({ name }) => name as string);
+      };
+      for (let round = 0; round < ROUNDS; round++) {
+        // Each of them has it in its memory, and then either one changes it.
+        for (const one of connections) await namesAt(one);
+        const name = `round ${round}`;
+        const changed: Answer = await (round % 2 ? first : second).send('PATCH', `/iam/v2/groups/${uid}`, token, {
+          name,
+        });
+        assert.equal(changed.status, 200, changed.text);
+        for (const one of connections) assert.deepEqual(await namesAt(one), [name, name]);
+      }
+      await second.send('DELETE', `/iam/v2/groups/${uid}`, token);
+      for (const { send } of connections) {
+        assert.equal((await send('GET', `/iam/v2/groups/${uid}`, token)).status, 404);
+        assert.deepEqual(JSON.parse((await send('GET', page, token)).text).groups, []);
+      }
+    });
+
     test('they write side by side, and all see all of it', async () => {
       const made = await Promise.all(
         connections.map(async ({ send }, at) => {

@@ -21,6 +21,8 @@ type fields = map[string]any
 type client struct {
 	conn    *grpc.ClientConn
 	schemas *grpcreflect.Client
+	server  url.URL
+	token   string
 }
 
 // dial connects as the platform's Go clients do: plaintext for http, TLS for https, waiting until the server is there.
@@ -33,7 +35,7 @@ func dial(ctx context.Context, server url.URL, token string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{conn, grpcreflect.NewClientAuto(ctx, conn)}, nil
+	return &client{conn, grpcreflect.NewClientAuto(ctx, conn), server, token}, nil
 }
 
 func (c *client) close() {
@@ -42,7 +44,7 @@ func (c *client) close() {
 }
 
 // call sends request to a method of a service, which is named without chainguard.platform.
-func (c *client) call(ctx context.Context, service, method string, request fields) (fields, error) {
+func (c *client) call(ctx context.Context, service, method string, request fields, opts ...grpc.CallOption) (fields, error) {
 	found, err := c.schemas.ResolveService("chainguard.platform." + service)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (c *client) call(ctx context.Context, service, method string, request field
 		}
 	}
 	path := fmt.Sprintf("/chainguard.platform.%s/%s", service, method)
-	if err := c.conn.Invoke(ctx, path, in, out); err != nil {
+	if err := c.conn.Invoke(ctx, path, in, out, opts...); err != nil {
 		return nil, err
 	}
 	answer, err := protojson.Marshal(out)

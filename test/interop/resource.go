@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"strings"
 )
 
 // resource is what one version of the API says about one kind of thing.
 type resource struct {
 	service string
-	// singular and plural are the ends of the names of v2 methods; v1 has one word for all kinds.
+	// early says that this is v1: no pages, no Get, and updates that send the whole thing.
+	early bool
+	// singular and plural are the ends of the names of methods; most services of v1 have none.
 	singular, plural string
 	// parent is the field of a create request that names the parent, id the field that names a thing, item the field of
 	// the create request that holds it; an empty item means that the request is the thing itself.
@@ -28,68 +28,65 @@ type resource struct {
 	single bool
 }
 
-func (r resource) String() string { return r.service }
-
-func (r resource) isV1() bool { return r.singular == "" }
-
-func (r resource) method(verb string) string {
-	switch {
-	case r.isV1():
-		return verb
-	case verb == "List":
-		return verb + r.plural
-	default:
-		return verb + r.singular
+// String names the service, and also the kind where v1 has several in one.
+func (r resource) String() string {
+	if r.early && r.singular != "" {
+		return r.service + "." + r.singular
 	}
+	return r.service
 }
 
-// walk creates things, reads, changes, lists and deletes them. It answers false where the server has no such method yet.
-func (r resource) walk(ctx context.Context, api *client, org string) (bool, error) {
-	group, err := newGroup(ctx, api, org, r.service)
+func (r resource) method(verb string) string {
+	if verb == "List" {
+		return verb + r.plural
+	}
+	return verb + r.singular
+}
+
+// walk creates things, reads, changes, lists and deletes them.
+func (r resource) walk(ctx context.Context, api *client, org string) error {
+	group, err := newGroup(ctx, api, org, r.String())
 	if err != nil {
-		return false, err
+		return err
 	}
 	parent := group
 	if r.makeParent != nil {
 		if parent, err = r.makeParent(ctx, api, group); err != nil {
-			return false, err
+			return err
 		}
 	}
 	made := []string{}
-	for n := range 3 {
+	for n := range 5 {
 		if n > 0 && r.single {
 			break
 		}
 		id, err := r.create(ctx, api, parent, n)
-		if status.Code(err) == codes.Unimplemented {
-			return false, nil
-		}
 		if err != nil {
-			return false, fmt.Errorf("create: %w", err)
+			return fmt.Errorf("create: %w", err)
 		}
 		made = append(made, id)
 	}
 	if r.change != nil {
 		if err := r.update(ctx, api, made[0]); err != nil {
-			return false, fmt.Errorf("update: %w", err)
+			return fmt.Errorf("update: %w", err)
 		}
 	}
 	found, err := r.everything(ctx, api, parent)
 	if err != nil {
-		return false, fmt.Errorf("list: %w", err)
+		return fmt.Errorf("list: %w", err)
 	}
 	for _, id := range made {
 		if !found[id] {
-			return false, fmt.Errorf("list: lacks %s", id)
+			return fmt.Errorf("list: lacks %s", id)
 		}
 		if _, err := api.call(ctx, r.service, r.method("Delete"), fields{r.id: id}); err != nil {
-			return false, fmt.Errorf("delete: %w", err)
+			return fmt.Errorf("delete: %w", err)
 		}
 	}
-	if found, err = r.everything(ctx, api, parent); err != nil || len(found) > 0 {
-		return false, fmt.Errorf("after the deletions there are %d, %w", len(found), err)
+	if found, err = r.everything(ctx, api, parent); err == nil && len(found) > 0 {
+		err = fmt.Errorf("after the deletions there are %d", len(found))
 	}
-	return true, nil
+	return err
 }
 
 func (r resource) create(ctx context.Context, api *client, parent string, n int) (string, error) {
@@ -111,7 +108,7 @@ func (r resource) create(ctx context.Context, api *client, parent string, n int)
 	if !ok {
 		return "", fmt.Errorf("the answer has no %s", r.id)
 	}
-	if r.isV1() {
+	if r.early {
 		return id, nil
 	}
 	read, err := api.call(ctx, r.service, r.method("Get"), fields{r.id: id})
@@ -129,55 +126,74 @@ func (r resource) update(ctx context.Context, api *client, id string) error {
 	change := maps.Clone(r.change)
 	change[r.id] = id
 	request := change
-	if !r.isV1() {
+	if !r.early {
 		request = fields{r.item: change}
 	}
 	answer, err := api.call(ctx, r.service, r.method("Update"), request)
 	if err != nil {
 		return err
 	}
-	if answer["description"] != r.change["description"] {
-		return fmt.Errorf("answers %v", answer["description"])
+	for name, value := range r.change {
+		if answer[name] != value {
+			return fmt.Errorf("%s is %v", name, answer[name])
+		}
 	}
 	return nil
 }
 
-// everything lists what a parent holds: v1 all at once, v2 page by page as the platform's iterators do.
+// everything lists what a parent holds: v1 all at once, v2 page by page.
 func (r resource) everything(ctx context.Context, api *client, parent string) (map[string]bool, error) {
-	place := fields{"childrenOf": parent}
-	if r.single {
-		place = fields{"ids": []string{parent}}
-	}
-	request := fields{"uidp": place}
-	if r.isV1() && r.single {
-		request = fields{r.id: parent}
-	} else if r.isV1() && r.parent == "group" {
+	request := fields{"uidp": fields{"childrenOf": parent}}
+	switch {
+	case r.early && (r.single || r.parent == "group"):
 		request = fields{"group": parent}
+	case r.single:
+		request = fields{"uidp": fields{"ids": []string{parent}}}
+	}
+	if !r.early {
+		return r.everyPage(ctx, api, request)
+	}
+	answer, err := api.call(ctx, r.service, r.method("List"), request)
+	if err != nil {
+		return nil, err
 	}
 	found := map[string]bool{}
-	for pages := 0; pages < 1000; pages++ {
-		if !r.isV1() {
-			request["pageSize"] = 1
-		}
-		answer, err := api.call(ctx, r.service, r.method("List"), request)
+	return found, r.note(answer, found)
+}
+
+// everyPage walks the pages of a list, and finds everything once and as much as the list says there is.
+func (r resource) everyPage(ctx context.Context, api *client, request fields) (map[string]bool, error) {
+	found, total := map[string]bool{}, ""
+	for page, err := range pages(ctx, api, r.service, r.method("List"), request) {
 		if err != nil {
 			return nil, err
 		}
-		items, _ := answer[r.list].([]any)
-		for _, item := range items {
-			found[item.(fields)[r.id].(string)] = true
+		if err := r.note(page, found); err != nil {
+			return nil, err
 		}
-		next, _ := answer["nextPageToken"].(string)
-		if next == "" {
-			return found, nil
-		}
-		request["pageToken"] = next
+		total, _ = page["totalCount"].(string)
 	}
-	return nil, fmt.Errorf("the pages have no end")
+	if total != fmt.Sprint(len(found)) {
+		return nil, fmt.Errorf("there are %d, and not %s", len(found), total)
+	}
+	return found, nil
+}
+
+// note adds what an answer holds to what was found before.
+func (r resource) note(answer fields, found map[string]bool) error {
+	items, _ := answer[r.list].([]any)
+	for _, item := range items {
+		id, _ := item.(fields)[r.id].(string)
+		if found[id] {
+			return fmt.Errorf("%q is there twice", id)
+		}
+		found[id] = true
+	}
+	return nil
 }
 
 func newGroup(ctx context.Context, api *client, org, name string) (string, error) {
-	request := fields{"parent": org, "group": fields{"name": "interop " + lower(name)}}
+	request := fields{"parent": org, "group": fields{"name": "interop-" + strings.ToLower(name)}}
 	answer, err := api.call(ctx, "iam.v2.GroupsService", "CreateGroup", request)
 	if err != nil {
 		return "", err

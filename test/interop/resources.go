@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // viewer is found by its name: the uids of built-in roles are the server's own.
 const viewer = "viewer"
-
-func lower(text string) string { return strings.ToLower(text) }
 
 // resources are all kinds of things that can be written, in every version.
 func resources() []resource {
@@ -47,16 +44,22 @@ func modern(version string) []resource {
 		service: "registry." + version + ".ReposService", singular: "Repo", plural: "Repos",
 		parent: "parent", id: "uid", item: "repo", list: "repos", body: repo, change: described,
 	}
+	tags := resource{
+		service: "registry." + version + ".TagsService", singular: "Tag", plural: "Tags",
+		parent: "parent", id: "uid", item: "tag", list: "tags", body: tag, makeParent: newImage,
+	}
 	subscriptions := resource{
 		service: "events." + version + ".SubscriptionsService", singular: "Subscription", plural: "Subscriptions",
 		parent: "parent", id: "uid", item: "subscription", list: "subscriptions", body: subscribed,
 	}
-	return []resource{groups, identities, roles, bindings, providers, mappings, invites, associations, repos, subscriptions}
+	return []resource{
+		groups, identities, roles, bindings, providers, mappings, invites, associations, repos, tags, subscriptions,
+	}
 }
 
 func early() []resource {
 	iam := func(name, parent, item string) resource {
-		return resource{service: "iam." + name, parent: parent, id: "id", item: item, list: "items"}
+		return resource{service: "iam." + name, early: true, parent: parent, id: "id", item: item, list: "items"}
 	}
 	// A PUT replaces, so it says all that there is to say.
 	named2 := fields{"name": "renamed", "description": "changed"}
@@ -77,8 +80,29 @@ func early() []resource {
 	associations := iam("GroupAccountAssociations", "group", "")
 	associations.id, associations.single = "group", true
 	associations.body, associations.change = associated, named2
-	subscriptions := resource{service: "events.Subscriptions", parent: "parentId", id: "id", item: "subscription", list: "items", body: subscribed}
-	return []resource{groups, identities, roles, bindings, providers, mappings, invites, associations, subscriptions}
+	subscriptions := resource{
+		service: "events.Subscriptions", early: true,
+		parent: "parentId", id: "id", item: "subscription", list: "items", body: subscribed,
+	}
+	repos := resource{
+		service: "registry.Registry", early: true, singular: "Repo", plural: "Repos",
+		parent: "parentId", id: "id", item: "repo", list: "items", body: repo,
+		change: fields{"name": "renamed", "description": "changed", "catalogTier": "FIPS"},
+	}
+	tags := resource{
+		service: "registry.Registry", early: true, singular: "Tag", plural: "Tags",
+		parent: "repoId", id: "id", item: "tag", list: "items", body: tag, makeParent: newImage,
+		change: fields{"name": tagNamed(0), "digest": imageDigest, "deprecated": true},
+	}
+	advisories := resource{
+		service: "vulnerabilities.v1.Advisories", early: true,
+		parent: "parentId", id: "id", item: "advisory", list: "items", body: advisory,
+		change: fields{"artifactName": "renamed", "componentName": "changed"},
+	}
+	return []resource{
+		groups, identities, roles, bindings, providers, mappings, invites, associations, subscriptions,
+		repos, tags, advisories,
+	}
 }
 
 var described = fields{"description": "changed"}
@@ -89,6 +113,12 @@ func named(_ context.Context, _ *client, _ string, n int) (fields, error) {
 
 func repo(_ context.Context, _ *client, _ string, n int) (fields, error) {
 	return fields{"name": fmt.Sprintf("interop-%d", n)}, nil
+}
+
+func tagNamed(n int) string { return fmt.Sprintf("interop-%d", n) }
+
+func advisory(_ context.Context, _ *client, _ string, n int) (fields, error) {
+	return fields{"artifactName": fmt.Sprintf("interop-%d", n), "aliases": []string{fmt.Sprintf("CVE-2026-%d", n)}}, nil
 }
 
 func withLogin(field string) func(context.Context, *client, string, int) (fields, error) {

@@ -5,14 +5,15 @@ import type { Reader, Store } from '../../src/store/store.ts';
 import { assertConsistent } from './consistency.ts';
 import { databases } from './databases.ts';
 import { startTestServer, type TestServer } from './server.ts';
-import { type Client, wires } from './wires.ts';
+import { type Client, type Wire, wires } from './wires.ts';
 
 /** What a test has to work with. */
 export interface Bench {
   readonly server: TestServer;
   /** The organization of the server's first start. */
   readonly org: string;
-  /** Calls over one wire, as the owner unless told otherwise. */
+  readonly wire: Wire['name'];
+  /** Calls over this wire, as the owner unless told otherwise. */
   readonly api: Client;
   /** The same over the same wire as somebody else. */
   as(token: string): Client;
@@ -65,6 +66,7 @@ export function everywhere(what: string, suite: (bench: Bench) => void): void {
             get org() {
               return server.organization;
             },
+            wire: wire.name,
             get api() {
               return as(server.token);
             },

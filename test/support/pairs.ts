@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
+import { betaIdOf } from '../../src/contract/beta.ts';
 import type { Bench } from './everywhere.ts';
 import { rejects } from './rejects.ts';
 import type { Client } from './wires.ts';
@@ -33,7 +34,34 @@ export const inPlainWords = ({ case: kind, value }: { case: string | undefined; 
   ),
 });
 
-let names = 0;
+let count = 0;
+
+/** Calls v2 under its former name. */
+const formerly = ({ api, server }: Bench): Client => ({
+  ...api,
+  call(method, request) {
+    const id = betaIdOf(`${method.parent.typeName}/${method.name}`) ?? assert.fail(`${method.name} is not of v2`);
+    return api.call(method, request, { token: server.token, id });
+  },
+});
+
+/** Writes through v2 under one of its names and reads it under the other. */
+export function testFormerName<V1, V2>(bench: Bench, { resource, parent, v2 }: Pair<V1, V2>): void {
+  const place = () => (parent ? parent(bench) : bench.newGroup());
+  const names = { v2: () => bench.api, v2beta1: () => formerly(bench) };
+  for (const [here, there] of [['v2beta1', 'v2'] as const, ['v2', 'v2beta1'] as const]) {
+    test(`${resource}: what ${here} writes, ${there} reads`, async () => {
+      const [writer, reader] = [names[here](), names[there]()];
+      const made = await v2.create(writer, await place(), `former ${++count}`);
+      const { uid } = v2.view(made);
+      assert.deepEqual(v2.view(await v2.get(reader, uid)), v2.view(made));
+      const last = v2.update ? await v2.update(writer, made) : made;
+      assert.deepEqual((await v2.find(reader, uid)).map(v2.view), [v2.view(last)]);
+      await v2.remove(writer, uid);
+      await rejects(v2.get(reader, uid), Code.NOT_FOUND);
+    });
+  }
+}
 
 /** Writes through each version and reads through the other. */
 export function testPair<V1, V2>(bench: Bench, { resource, parent, v1, v2 }: Pair<V1, V2>): void {
@@ -51,7 +79,7 @@ export function testPair<V1, V2>(bench: Bench, { resource, parent, v1, v2 }: Pai
   };
 
   test(`${resource}: what v1 writes, v2 reads`, async () => {
-    const made = await v1.create(bench.api, await place(), `pair ${++names}`);
+    const made = await v1.create(bench.api, await place(), `pair ${++count}`);
     const { uid } = v1.view(made);
     assert.deepEqual(await inV2(uid), v1.view(made));
     assert.deepEqual(await inV1(uid), v1.view(made));
@@ -66,7 +94,7 @@ export function testPair<V1, V2>(bench: Bench, { resource, parent, v1, v2 }: Pai
   });
 
   test(`${resource}: what v2 writes, v1 reads`, async () => {
-    const made = await v2.create(bench.api, await place(), `pair ${++names}`);
+    const made = await v2.create(bench.api, await place(), `pair ${++count}`);
     const { uid } = v2.view(made);
     assert.deepEqual(await inV1(uid), v2.view(made));
     if (v2.update) {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type CloudEvent, HTTP } from 'cloudevents';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
@@ -27,8 +29,9 @@ export interface TestSink {
   close(): Promise<void>;
 }
 
-export async function startSink(): Promise<TestSink> {
-  const server = createServer(async (req, res) => {
+/** Over TLS, with a certificate of test/data/tls by its name. */
+export async function startSink(certificate?: string): Promise<TestSink> {
+  const receive: RequestListener = async (req, res) => {
     const headers = req.headers;
     const body = await req.toArray().then(
       (chunks) => Buffer.concat(chunks).toString(),
@@ -40,11 +43,12 @@ export async function startSink(): Promise<TestSink> {
     const request = { path: req.url ?? '', headers, body, attributes };
     sink.received.push(request);
     if (!sink.answer?.(request, res)) res.writeHead(204).end();
-  });
+  };
+  const server = certificate === undefined ? createServer(receive) : createTlsServer(tlsPair(certificate), receive);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const sink: TestSink = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],
     answer: undefined,
     async close() {
@@ -55,6 +59,10 @@ export async function startSink(): Promise<TestSink> {
   };
   return sink;
 }
+
+const tlsData = (name: string): string => readFileSync(new URL(`../data/tls/${name}.pem`, import.meta.url), 'utf8');
+
+const tlsPair = (certificate: string) => ({ cert: tlsData(certificate), key: tlsData('key') });
 
 /** The data of an event. */
 export interface EventData {

@@ -29,7 +29,10 @@ export async function findFiles(paths: readonly string[], refuse: (refused: Refu
 }
 
 async function walk(directory: string, found: Found[], refuse: (refused: Refused) => void): Promise<void> {
-  const entries = await readdir(directory, { withFileTypes: true });
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error) => {
+    refuse({ origin: { file: directory }, id: '', field: '', reason: `cannot be read: ${messageOf(error)}` });
+    return [];
+  });
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     const path = join(directory, entry.name);

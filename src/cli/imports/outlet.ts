@@ -55,9 +55,15 @@ export async function openLines(path: string | undefined, { out }: Terminal): Pr
   }
   const stream = createWriteStream(path);
   await once(stream, 'open');
+  // A full disk may make itself known between two writes, when nobody waits for it.
+  let failure: Error | undefined;
+  stream.on('error', (error) => {
+    failure = error;
+  });
   return {
     files: 1,
     async write(_name, _ending, text) {
+      if (failure) throw failure;
       if (!stream.write(`${text}\n`)) await once(stream, 'drain');
     },
     async close() {

@@ -174,3 +174,25 @@ test('refusals that cannot be written are known before anything is sent', async 
   const running = runImport(screen().context, job({ refusalsFile: '/nonexistent/x', send: async () => assert.fail() }));
   assert.equal((await failureOf(running)).exitCode, ExitCode.usage);
 });
+
+test('what is refused while another batch fails is still counted and written', async (t) => {
+  const refusalsFile = join(scratch(t), 'refused.jsonl');
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>();
+  const send = async ([first]: readonly Rec[]): Promise<JsonObject> => {
+    if (first?.id === 'b') {
+      fail();
+      throw new CliError(ExitCode.failure, 'no more');
+    }
+    // Answered only after the other has failed.
+    await failed;
+    await new Promise(setImmediate);
+    return { refusals: [{ index: 0, reason: 'is late' }] };
+  };
+  const limits = { records: 1, bytes: 1000 };
+  const { context } = screen();
+  const failure = await failureOf(
+    runImport(context, job({ items: items('a', 'b', 'c'), send, limits, refusalsFile, waitsMs: [] })),
+  );
+  assert.match(failure.details.join(), /stopped after 1 things/);
+  assert.equal(JSON.parse(readFileSync(refusalsFile, 'utf8')).reason, 'is late');
+});

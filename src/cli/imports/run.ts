@@ -53,6 +53,8 @@ export async function runImport<T extends JsonValue>(context: Context, job: Impo
     for await (const batch of batchesOf(items, limits, refusals.add)) await sender.add(batch);
     await sender.settle();
   } catch (error) {
+    // What is still under way may get in, and be refused in part; both are counted.
+    await sender.settle().catch(() => {});
     throw interrupted(error, what, done());
   } finally {
     progress.end();

@@ -4,8 +4,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { zipOf } from '../../../test/support/archives.ts';
 import { scratch } from '../testing.ts';
+import { documentsIn } from './documents.ts';
 import { openSource } from './source.ts';
 
 /** What a source gives, each as `file:line: text` or `file:line! reason`, with paths below the scratch directory. */
@@ -121,6 +123,67 @@ test('nothing is held that is larger than a record can be, however small it was 
     'line.jsonl:3: {"id":2}',
     `line.jsonl:4! ${reason}`,
   ]);
+});
+
+test('what is packed in what is packed comes to an end', async (t) => {
+  const packed = (times: number): Buffer =>
+    Array.from({ length: times }).reduce<Buffer>((inner) => gzipSync(inner), Buffer.from('a: 1'));
+  const inner = zipOf([{ name: 'a.yaml', content: 'a: 1' }]);
+  const directory = files(t, {
+    '3.gz': packed(3),
+    '4.gz': packed(4),
+    '400.gz': packed(400),
+    'zip.gz': gzipSync(inner),
+    'zip.zip': zipOf([
+      { name: 'inner.zip', content: inner },
+      { name: 'b.yaml', content: 'b: 1' },
+    ]),
+  });
+  assert.deepEqual(await read(directory), [
+    '3.gz: a: 1',
+    '4.gz! is packed more than 3 times',
+    '400.gz! is packed more than 3 times',
+    'zip.gz! is a zip archive where none can be read; give it as a file',
+    'zip.zip!inner.zip! is a zip archive where none can be read; give it as a file',
+    'zip.zip!b.yaml: b: 1',
+  ]);
+});
+
+test('one long line in many small pieces is put together once', { timeout: 20_000 }, async () => {
+  const piece = Buffer.alloc(100, 'x');
+  async function* pieces() {
+    yield Buffer.from('{"id":"');
+    for (let n = 0; n < 100_000; n++) yield piece;
+    yield Buffer.from('"}');
+  }
+  const lengths: unknown[] = [];
+  for await (const found of documentsIn('-', pieces(), 2 ** 24)) lengths.push('text' in found && found.text.length);
+  assert.deepEqual(lengths, [10_000_009]);
+});
+
+test('any bytes are documents or a reason, and their stream is closed', async () => {
+  const start = fc.constantFrom('', '{', '{}\n', '\x1f\x8b\x08', 'PK\x03\x04', '\n \n', '\ufeff');
+  const bytes = fc
+    .tuple(start, fc.array(fc.uint8Array({ maxLength: 30 }), { maxLength: 4 }))
+    .map(([head, rest]) => [Buffer.from(head, 'latin1'), ...rest.map((one) => Buffer.from(one))]);
+  await fc.assert(
+    fc.asyncProperty(bytes, fc.integer({ min: 1, max: 60 }), async (chunks, limit) => {
+      let isClosed = false;
+      async function* stream() {
+        try {
+          yield* chunks;
+        } finally {
+          isClosed = true;
+        }
+      }
+      for await (const found of documentsIn('f', stream(), limit)) {
+        if ('text' in found) assert.ok(Buffer.byteLength(found.text) <= limit);
+        else assert.notEqual(found.reason, '');
+      }
+      assert.ok(isClosed);
+    }),
+    { seed: 5, numRuns: 500 },
+  );
 });
 
 test('several paths, a link that was meant, a pipe', async (t) => {

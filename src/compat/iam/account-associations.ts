@@ -7,7 +7,8 @@ import {
   GroupAccountAssociations,
 } from '../../contract/gen/platform/iam/v1/account_associations.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 /** The uid of an association is that of its group, and v1 says so by the name of the field. */

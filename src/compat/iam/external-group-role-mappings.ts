@@ -7,7 +7,8 @@ import {
   ExternalGroupRoleMappingSchema as V1ExternalGroupRoleMappingSchema,
 } from '../../contract/gen/platform/iam/v1/external_group_role_mappings.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 const words = vocabulary(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingSchema, {

@@ -1,14 +1,19 @@
+import { create } from '@bufbuild/protobuf';
 import {
   GroupInviteSchema,
   GroupInvitesService,
 } from '../../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import {
+  type GroupInviteRequest,
   GroupInvites,
   StoredGroupInviteSchema,
   GroupInviteSchema as V1GroupInviteSchema,
 } from '../../contract/gen/platform/iam/v1/group_invites.platform_pb.js';
+import { foundAndInvite } from '../../domains/iam/found-and-invite.ts';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
+import { writeOnly } from '../only-v1.ts';
 import { vocabulary } from '../words.ts';
 import { capabilityNames } from './roles.ts';
 
@@ -28,17 +33,21 @@ const stored = vocabulary(StoredGroupInviteSchema, GroupInviteSchema, {
   onlyV2: ['role_uid', 'ttl', 'code', 'update_time'],
 });
 
+const inviteIn = ({ ttl, role, email, singleUse }: GroupInviteRequest) =>
+  create(GroupInviteSchema, { roleUid: role, email, singleUse, ...(ttl && { ttl }) });
+
 const fields = { uid: 'id', parent: 'group', role_uid: 'role' };
 
 export const groupInviteOperations = (operations: Operations): Operations => ({
   ...adapt(operations, GroupInvites.method.create, GroupInvitesService.method.createGroupInvite, {
-    request: ({ group, ttl, role, email, singleUse }) => ({
-      parent: group,
-      groupInvite: { roleUid: role, email, singleUse, ...(ttl && { ttl }) },
-    }),
+    request: (asked) => ({ parent: asked.group, groupInvite: inviteIn(asked) }),
     response: fresh.toV1,
     fields,
   }),
+  // Without a parent to put a group into, the new group is an organization.
+  ...writeOnly(GroupInvites.method.createWithGroup, { ...fields, name: 'group' }, async (ctx, asked) =>
+    fresh.toV1(await foundAndInvite(ctx, asked.group, inviteIn(asked))),
+  ),
   ...listAll(operations, GroupInvites.method.list, GroupInvitesService.method.listGroupInvites, {
     request: ({ group, id, keyId }) => ({ uidp: within(undefined, id, group), keyId }),
     response: ({ groupInvites }) => groupInvites.map(stored.toV1),

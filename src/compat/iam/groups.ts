@@ -1,7 +1,8 @@
 import { GroupSchema, GroupsService } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { Groups, GroupSchema as V1GroupSchema } from '../../contract/gen/platform/iam/v1/group.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 const words = vocabulary(V1GroupSchema, GroupSchema, {

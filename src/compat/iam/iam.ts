@@ -6,6 +6,7 @@ import { groupOperations } from './groups.ts';
 import { identityOperations } from './identities.ts';
 import { identityMetadataOperations } from './identity-metadata.ts';
 import { identityProviderOperations } from './identity-providers.ts';
+import { keyedIdentityOperations } from './keyed-identities.ts';
 import { roleBindingOperations } from './role-bindings.ts';
 import { roleOperations } from './roles.ts';
 import { termsOperations } from './terms.ts';
@@ -14,6 +15,7 @@ export const iamOperations = (operations: Operations): Operations => ({
   ...groupOperations(operations),
   ...identityOperations(operations),
   ...identityMetadataOperations(operations),
+  ...keyedIdentityOperations,
   ...roleOperations(operations),
   ...roleBindingOperations(operations),
   ...identityProviderOperations(operations),

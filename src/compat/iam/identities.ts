@@ -4,7 +4,8 @@ import {
   IdentitySchema as V1IdentitySchema,
 } from '../../contract/gen/platform/iam/v1/identity.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 const words = vocabulary(V1IdentitySchema, IdentitySchema, {

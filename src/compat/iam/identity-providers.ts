@@ -7,7 +7,8 @@ import {
   IdentityProviderSchema as V1IdentityProviderSchema,
 } from '../../contract/gen/platform/iam/v1/identity_providers.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, sameBut, within } from '../adapt.ts';
+import { adapt, sameBut } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 const words = vocabulary(V1IdentityProviderSchema, IdentityProviderSchema, {

@@ -6,14 +6,18 @@ import {
   RoleBindingSchema,
   RoleBindingsService,
 } from '../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
+import type { Role } from '../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import {
   RoleBindingList_BindingSchema,
   RoleBindings,
   type RoleBinding as V1RoleBinding,
   RoleBindingSchema as V1RoleBindingSchema,
 } from '../../contract/gen/platform/iam/v1/role_binding.platform_pb.js';
+import { findRoles } from '../../domains/iam/roles.ts';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
+import { roleWords } from './roles.ts';
 
 /** v1 writes bindings by uid, and reads them so back; only its lists show what they bind. */
 const toV2 = ({ id, identity, role }: V1RoleBinding) =>
@@ -22,25 +26,19 @@ const toV2 = ({ id, identity, role }: V1RoleBinding) =>
 const toV1 = ({ uid, identityUid, roleUid }: RoleBinding) =>
   create(V1RoleBindingSchema, { id: uid, identity: identityUid, group: parentOf(uid), role: roleUid });
 
-function toListed({ uid, identityUid, identity, group, role, createTime }: RoleBinding) {
+function toListed({ uid, identityUid, identity, group, createTime }: RoleBinding, role: Role | undefined) {
   const listed: MessageInitShape<typeof RoleBindingList_BindingSchema> = {
     id: uid,
     identity: identityUid,
     email: identity?.email ?? '',
     claimMatchIssuer: identity?.issuer ?? '',
     claimMatchSubject: identity?.subject ?? '',
-    ...(group && { group: inWords(group) }),
-    ...(role && { role: inWords(role) }),
+    ...(group && { group: { id: group.uid, name: group.name, description: group.description } }),
+    ...(role && { role: roleWords.toV1(role) }),
     ...(createTime && { createdAt: createTime }),
   };
   return create(RoleBindingList_BindingSchema, listed);
 }
-
-const inWords = ({ uid, name, description }: { uid: string; name: string; description: string }) => ({
-  id: uid,
-  name,
-  description,
-});
 
 const fields = { uid: 'id', identity_uid: 'identity', role_uid: 'role' };
 
@@ -66,7 +64,12 @@ export const roleBindingOperations = (operations: Operations): Operations => ({
   }),
   ...listAll(operations, RoleBindings.method.list, RoleBindingsService.method.listRoleBindings, {
     request: ({ uidp, id }) => ({ uidp: within(uidp, id) }),
-    response: ({ roleBindings }) => roleBindings.map(toListed),
+    // v2 shows what a role is called, v1 also what it allows.
+    async response({ roleBindings }, { db }) {
+      const roleUids = roleBindings.map(({ roleUid }) => roleUid);
+      const roleOf = await findRoles(db, roleUids);
+      return roleBindings.map((binding) => toListed(binding, roleOf.get(binding.roleUid)));
+    },
   }),
   ...adapt(operations, RoleBindings.method.delete, RoleBindingsService.method.deleteRoleBinding, {
     request: ({ id }) => ({ uid: id }),

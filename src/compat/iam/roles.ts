@@ -4,7 +4,8 @@ import type { Capability } from '../../contract/gen/capabilities/capabilities_pb
 import { RoleSchema, RolesService } from '../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { Roles, RoleSchema as V1RoleSchema } from '../../contract/gen/platform/iam/v1/role.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll, within } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 /** v1 writes capabilities by their dotted names, v2 by enum values. */
@@ -21,7 +22,7 @@ function numberOf(name: string, at: number): Capability {
   return capability;
 }
 
-const words = vocabulary(V1RoleSchema, RoleSchema, {
+export const roleWords = vocabulary(V1RoleSchema, RoleSchema, {
   names: { id: 'uid' },
   onlyV2: ['create_time', 'update_time'],
   values: { capabilities: capabilityNames },
@@ -31,18 +32,18 @@ const fields = { uid: 'id', parent: 'parent_id' };
 
 export const roleOperations = (operations: Operations): Operations => ({
   ...adapt(operations, Roles.method.create, RolesService.method.createRole, {
-    request: ({ parentId, role }) => ({ parent: parentId, role: words.toV2(role) }),
-    response: words.toV1,
+    request: ({ parentId, role }) => ({ parent: parentId, role: roleWords.toV2(role) }),
+    response: roleWords.toV1,
     fields,
   }),
   ...adapt(operations, Roles.method.update, RolesService.method.updateRole, {
-    request: (role) => ({ role: words.toV2(role), updateMask: words.replaced }),
-    response: words.toV1,
+    request: (role) => ({ role: roleWords.toV2(role), updateMask: roleWords.replaced }),
+    response: roleWords.toV1,
     fields,
   }),
   ...listAll(operations, Roles.method.list, RolesService.method.listRoles, {
     request: ({ uidp, id, name, parent }) => ({ uidp: within(uidp, id, parent), name }),
-    response: ({ roles }) => roles.map(words.toV1),
+    response: ({ roles }) => roles.map(roleWords.toV1),
   }),
   ...adapt(operations, Roles.method.delete, RolesService.method.deleteRole, {
     request: ({ id }) => ({ uid: id }),

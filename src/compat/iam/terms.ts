@@ -2,7 +2,8 @@ import { create } from '@bufbuild/protobuf';
 import { TermsService } from '../../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { Terms, TermsDocumentStatusSchema } from '../../contract/gen/platform/iam/v1/terms.platform_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { adapt, listAll } from '../adapt.ts';
+import { adapt } from '../adapt.ts';
+import { listAll } from '../list-all.ts';
 
 export const termsOperations = (operations: Operations): Operations => ({
   ...adapt(operations, Terms.method.acceptTerms, TermsService.method.acceptTerms, {

@@ -1,4 +1,4 @@
-import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
+import { create, type DescMessage } from '@bufbuild/protobuf';
 import { notFound } from '../../base/errors.ts';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { requireRepo } from '../../domains/registry/repos.ts';
@@ -14,14 +14,14 @@ const { method } = v1.Registry;
 
 const nothing = (schema: DescMessage): Operation => ({ mode: 'read', run: () => create(schema) });
 
-/** Nothing about a repo that is there. */
-const nothingAbout = (schema: DescMessage): Operation => ({
+/** Of a repo that is there. */
+const syncStatus: Operation = {
   mode: 'read',
   async run({ db }, request) {
-    await requireRepo(db, (request as Message & { repoId: string }).repoId);
-    return create(schema);
+    await requireRepo(db, (request as v1.GetSyncStatusRequest).repoId);
+    return create(v1.SyncStatusSchema);
   },
-});
+};
 
 const missing = (kind: string, nameOf: (request: never) => string): Operation => ({
   mode: 'read',
@@ -34,8 +34,8 @@ export const elsewhereOperations: Operations = {
     'package',
     ({ package: name }: v1.PackageVersionMetadataRequest) => name,
   ),
-  [idOf(method.listChartsByImageRepo)]: nothingAbout(v1.ListChartsByImageRepoResponseSchema),
-  [idOf(method.getSyncStatus)]: nothingAbout(v1.SyncStatusSchema),
+  [idOf(method.listChartsByImageRepo)]: nothing(v1.ListChartsByImageRepoResponseSchema),
+  [idOf(method.getSyncStatus)]: syncStatus,
   [idOf(method.listSyncStatuses)]: nothing(v1.SyncStatusListSchema),
   [idOf(method.listBuildReports)]: nothing(v1.BuildReportListSchema),
   [idOf(method.getBuildStatus)]: nothing(v1.BuildStatusSchema),

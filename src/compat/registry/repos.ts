@@ -12,7 +12,8 @@ import { readmesOf, requireReadme, setReadme } from '../../domains/registry/read
 import { findRepoIn } from '../../domains/registry/repo-operations.ts';
 import { countFollowers } from '../../domains/registry/sync-source.ts';
 import type { EventFacts, Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
-import { adapt, idOf, listAll, type Unary, within } from '../adapt.ts';
+import { adapt, idOf, type Unary } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { words } from './repo-words.ts';
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource } = Registry.method;

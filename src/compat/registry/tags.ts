@@ -17,7 +17,8 @@ import { latestVersion } from '../../domains/registry/versions.ts';
 import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
 import type { ListRequest } from '../../resource/list/list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
-import { adapt, idOf, listAll, within } from '../adapt.ts';
+import { adapt, idOf } from '../adapt.ts';
+import { listAll, within } from '../list-all.ts';
 import { vocabulary } from '../words.ts';
 
 const { method } = v1.Registry;

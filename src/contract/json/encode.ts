@@ -16,21 +16,31 @@ type AddField = (message: Fields, json: Json) => void;
 const converters = new WeakMap<DescMessage, Convert>();
 
 /** The JSON text of a message. What can be decided from its type is decided once. */
-export function encodeJson(desc: DescMessage, message: Message): string {
+export const encodeJson = (desc: DescMessage, message: Message): string =>
+  JSON.stringify(messageConverter(desc)(message as never));
+
+/**
+ * The same as octets: its UTF-8 with one character for each byte, so that it is written to a socket by mere copying. Rows of
+ * a page are known from pages before, and need only be joined.
+ */
+export function encodeOctets(desc: DescMessage, message: Message): string {
   const list = envelopeListOf(desc);
-  return list ? encodePage(desc, list, message as Fields) : encodeOne(desc, message);
+  return list ? pageOctets(desc, list, message as Fields) : keptJson(desc, message, octetsOf);
 }
 
-const encodeOne = (desc: DescMessage, message: Message): string =>
-  keptJson(desc, message, () => JSON.stringify(messageConverter(desc)(message as never)));
+const octetsOf = (desc: DescMessage, message: Message): string => asOctets(encodeJson(desc, message));
 
-/** A page is the text of its envelope with the texts of its rows in it, many of which are known from pages before. */
-function encodePage(desc: DescMessage, { jsonName, localName, message: row }: EnvelopeList, page: Fields): string {
-  const envelope = JSON.stringify(messageConverter(desc)({ ...page, [localName]: [] } as never));
+/** Most texts are ASCII and are what they were. */
+export const asOctets = (text: string): string =>
+  Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
+
+/** The envelope, with the rows in the place of its empty list. */
+function pageOctets(desc: DescMessage, { jsonName, localName, message: row }: EnvelopeList, page: Fields): string {
+  const envelope = octetsOf(desc, { ...page, [localName]: [] } as never);
   const place = `"${jsonName}":[`;
   // A quote inside of a text would have a backslash before it.
   const at = envelope.indexOf(`${place}]`) + place.length;
-  const rows = (page[localName] as readonly Message[]).map((message) => encodeOne(row, message));
+  const rows = (page[localName] as readonly Message[]).map((message) => keptJson(row, message, octetsOf));
   return envelope.slice(0, at) + rows.join(',') + envelope.slice(at);
 }
 

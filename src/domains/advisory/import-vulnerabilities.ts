@@ -1,10 +1,10 @@
+import { orderedUid } from '../../base/ordered-uid.ts';
 import type { VulnerabilityMetadataSchema } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import {
   type ImportVulnerabilitiesRequest,
   VulnerabilityImportsService,
 } from '../../contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import type { Operations } from '../../resource/context.ts';
-import { orderedUid } from '../vulnerabilities/ordered-uid.ts';
 import { type Importer, importRecords } from '../wharfinger/import-records.ts';
 import { vulnerabilities, vulnerabilityKey } from './vulnerabilities.ts';
 import { vulnerabilityProblems } from './vulnerability-rules.ts';

@@ -10,14 +10,13 @@ import {
   GroupInviteSchema,
   GroupInvitesService,
 } from '../../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
-import type { Role } from '../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import type { Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
 import { defineResource, type Stored } from '../../resource/definition.ts';
 import { createResource, type Engine, standardOperations } from '../../resource/operations.ts';
-import { find, findAll, findByKey } from '../../resource/read.ts';
+import { find, findByKey } from '../../resource/read.ts';
 import { holdParent, insert, remove } from '../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from './role-bindings.ts';
-import { requireAssignable, roles } from './roles.ts';
+import { findRoles, requireAssignable } from './roles.ts';
 
 /** An invite is a password that travels by mail: it should not lie around for longer. */
 const MAX_TTL = 30 * 24 * 60 * 60 * 1000;
@@ -62,10 +61,12 @@ function problemsOf(invite: GroupInvite): FieldViolation[] {
 }
 
 async function hydrate({ db }: ReadContext, invites: GroupInvite[]): Promise<void> {
-  const found = await findAll(db, roles, [...new Set(invites.map(({ roleUid }) => roleUid))]);
-  const byUid = new Map(found.map(({ uid, message }) => [uid, message as Role]));
+  const roleOf = await findRoles(
+    db,
+    invites.map(({ roleUid }) => roleUid),
+  );
   for (const invite of invites) {
-    const role = byUid.get(invite.roleUid);
+    const role = roleOf.get(invite.roleUid);
     if (!role) continue;
     const { uid, name, description, capabilities } = role;
     invite.role = create(GroupInviteRoleSchema, { uid, name, description, capabilities });
@@ -78,14 +79,18 @@ export const groupInviteOperations = (engine: Engine): Operations => ({
 });
 
 /** The code is in this one answer and nowhere else; what is stored is a hash of it. */
+export async function inviteTo(ctx: WriteContext, group: string, asked: GroupInvite): Promise<GroupInvite> {
+  const secret = randomBytes(32).toString('base64url');
+  const known = { secretHash: hashOf(secret).toString('hex') };
+  const invite = (await createResource(ctx, groupInvites, asked, group, known)) as GroupInvite;
+  return Object.assign(invite, { code: `${invite.keyId}.${secret}` });
+}
+
 const createInvite: Operation = {
   mode: 'write',
-  async run(ctx, request) {
+  run(ctx, request) {
     const { parent, groupInvite = create(GroupInviteSchema) } = request as CreateGroupInviteRequest;
-    const secret = randomBytes(32).toString('base64url');
-    const known = { secretHash: hashOf(secret).toString('hex') };
-    const invite = (await createResource(ctx, groupInvites, groupInvite, parent, known)) as GroupInvite;
-    return Object.assign(invite, { code: `${invite.keyId}.${secret}` });
+    return inviteTo(ctx, parent, groupInvite);
   },
   /** Subscribers learn that there is an invite and until when, not for whom. */
   event(_ctx, _request, response) {

@@ -9,7 +9,7 @@ import { findNamed } from '../../resource/list/named.ts';
 import { find, findByKey } from '../../resource/read.ts';
 import * as rules from '../../resource/rules.ts';
 import { insert, remove } from '../../resource/write.ts';
-import { OPERATOR, OWNER } from './builtin-roles.ts';
+import { type BuiltinRole, OPERATOR, OWNER } from './builtin-roles.ts';
 import { newBinding, roleBindings } from './role-bindings.ts';
 
 /** A place in the tree. Groups at the root are organizations. */
@@ -41,12 +41,10 @@ export const groups = defineResource({
     return { founderBinding: newUid(uid) };
   },
 
-  /** Whoever creates an organization owns it; whoever runs the server runs it too. */
   async afterCreate({ db, caller, now }, { uid, state }) {
     const binding = state?.founderBinding;
     if (typeof binding !== 'string') return;
-    const isOperator = caller.reach(listOf(OPERATOR.capabilities)).length > 0;
-    const message = newBinding(caller.uid, (isOperator ? OPERATOR : OWNER).uid);
+    const message = newBinding(caller.uid, founderRole(caller).uid);
     await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
   },
 
@@ -72,7 +70,12 @@ export function foundingProblem(caller: Caller): string | undefined {
   return undefined;
 }
 
-function founding({ caller }: WriteContext): string {
+/** Whoever creates an organization owns it; whoever runs the server runs it too. */
+export const founderRole = (caller: Caller): BuiltinRole =>
+  caller.reach(listOf(OPERATOR.capabilities)).length > 0 ? OPERATOR : OWNER;
+
+/** The place of a new organization, for those who may create one. */
+export function founding({ caller }: WriteContext): string {
   const problem = foundingProblem(caller);
   if (problem) throw denied(problem);
   return ROOT;

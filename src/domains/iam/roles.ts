@@ -1,5 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
-import { denied, type FieldViolation, invalid, precondition } from '../../base/errors.ts';
+import { type FieldViolation, invalid, precondition } from '../../base/errors.ts';
 import { isUid, isWithin, parentOf, ROOT } from '../../base/uid.ts';
 import { type CapabilitySet, infoOf, listOf, nameOf, setOf } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
@@ -12,11 +12,12 @@ import {
 import type { Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
 import { defineResource, type Stored } from '../../resource/definition.ts';
 import { type Engine, standardOperations } from '../../resource/operations.ts';
-import { find } from '../../resource/read.ts';
+import { find, findAll } from '../../resource/read.ts';
 import * as rules from '../../resource/rules.ts';
 import type { Reader } from '../../store/store.ts';
 import { builtinRole } from './builtin-roles.ts';
 import { requireGrantable } from './escalation.ts';
+import { requireAt } from './unscoped.ts';
 
 /** The kinds that name a role in their reference `role`. As long as one of them does, the role stays. */
 export const ROLE_USERS = ['role binding', 'group invite', 'identity provider', 'external group role mapping'];
@@ -65,6 +66,12 @@ async function refuseInUse({ db }: WriteContext, { uid }: Stored): Promise<void>
   if (user) throw precondition('RESOURCE_IN_USE', uid, `cannot delete role with ${user.kind}s`);
 }
 
+/** Those of these roles that there are, by uid. */
+export async function findRoles(db: Reader, uids: readonly string[]): Promise<ReadonlyMap<string, Role>> {
+  const found = await findAll(db, roles, [...new Set(uids)]);
+  return new Map(found.map(({ uid, message }) => [uid, message as Role]));
+}
+
 /** What a role allows; nothing when there is no such role. With `lock`, holds the role until the transaction ends. */
 export async function capabilitiesOf(db: Reader, uid: string, lock = ''): Promise<CapabilitySet | undefined> {
   const builtin = builtinRole(uid);
@@ -89,14 +96,9 @@ export async function requireAssignable(ctx: WriteContext, field: string, uid: s
 }
 
 /** Reading a role is not scoped in the contract, since built-in roles lie in no group; the others are checked here. */
-function requireReadable({ caller, method }: ReadContext, uid: string): void {
+function requireReadable(ctx: ReadContext, uid: string): void {
   if (!isUid(uid)) throw invalid('uid', 'must be a uid: 40 hex digits, then /-separated parts of 16');
-  if (builtinRole(uid) || caller.can(method.capabilities, uid)) return;
-  const capabilities = method.capabilities.map(nameOf).join(', ');
-  throw denied(`needs ${capabilities} on ${uid}; ask an owner for a role binding there or above`, {
-    capabilities,
-    scope: uid,
-  });
+  if (!builtinRole(uid)) requireAt(ctx, uid);
 }
 
 export function roleOperations(engine: Engine): Operations {

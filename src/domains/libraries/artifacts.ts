@@ -39,8 +39,7 @@ export const artifacts = defineResource({
   facetOrders: ['name'],
   filters: {
     cuda_version: { anyOf: 'cuda_version', as: cudaVersion },
-    // Nobody asks for those without.
-    remediated: { allOf: (asked) => (asked === 'true' ? [{ field: 'remediated', values: [REMEDIATED] }] : []) },
+    remediated: { anyOf: 'remediated', as: () => REMEDIATED },
     query: { allOf: (text) => wordsIn(text).map((word) => ({ field: 'words', values: [word] })) },
   },
 });

@@ -1,6 +1,7 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
+import { orderedUid } from '../../base/ordered-uid.ts';
 import {
   type Artifact,
   ArtifactSchema,
@@ -13,7 +14,6 @@ import type { Stored } from '../../resource/definition.ts';
 import { findKnown, type PutResult } from '../../resource/put.ts';
 import { holdParent, insertAll, updateAll } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
-import { orderedUid } from '../vulnerabilities/ordered-uid.ts';
 import { artifactVersions, type VersionState, versionKey } from './artifact-versions.ts';
 import { type ArtifactState, artifactKey, artifacts } from './artifacts.ts';
 import { isLater, rulesOf } from './ecosystems.ts';

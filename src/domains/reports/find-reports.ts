@@ -10,18 +10,16 @@ import {
   reportsOfDigest,
   reportsOfImages,
   reportsOfRepo,
+  type Wanted,
 } from './report-rows.ts';
 import { reports } from './reports.ts';
 
 /** Which reports; what is left out does not matter. */
-export interface ReportQuery {
+export interface ReportQuery extends Wanted {
   readonly repo?: string;
   readonly digest?: string;
   /** Of the image that the tag points to now. */
   readonly tag?: string;
-  readonly scanner?: number;
-  readonly since?: number;
-  readonly until?: number;
 }
 
 /** They come with all their findings. */
@@ -53,31 +51,34 @@ export async function findRawReport(
   return stored && raw !== undefined ? { report: stored.message as Report, raw } : undefined;
 }
 
-async function findRows(ctx: ReadContext, query: ReportQuery): Promise<ReportRow[]> {
-  const { scanner, since = 0, until = Number.POSITIVE_INFINITY } = query;
-  const rows = await (query.repo ? rowsInRepo(ctx, query.repo, query) : rowsAnywhere(ctx, query));
-  return rows.filter((row) => row.scanned >= since && row.scanned <= until && (!scanner || row.scanner === scanner));
-}
+const findRows = (ctx: ReadContext, query: ReportQuery): Promise<ReportRow[]> =>
+  query.repo ? rowsInRepo(ctx, query.repo, query) : rowsAnywhere(ctx, query);
 
 async function rowsInRepo(
   { db, caller, method }: ReadContext,
   repo: string,
-  { digest, tag, since = 0 }: ReportQuery,
+  { digest, tag, ...wanted }: ReportQuery,
 ): Promise<ReportRow[]> {
   if (!caller.can(method.capabilities, repo)) return [];
-  if (!digest && !tag) return reportsOfRepo(db, repo, since, MAX_REPORTS + 1);
+  if (!digest && !tag) return reportsOfRepo(db, repo, wanted, MAX_REPORTS + 1);
   const tagged = tag ? (await findTagged(db, repo, tag))?.digest : digest;
   if (tagged === undefined || (digest && digest !== tagged)) return [];
-  return (await reportsOfImages(db, repo, [tagged])).get(tagged)?.toReversed() ?? [];
+  const rows = (await reportsOfImages(db, repo, [tagged])).get(tagged) ?? [];
+  return rows.filter((row) => isWanted(row, wanted)).reverse();
 }
+
+const isWanted = ({ scanned, scanner }: ReportRow, wanted: Wanted): boolean =>
+  scanned >= (wanted.since ?? 0) &&
+  scanned <= (wanted.until ?? Number.POSITIVE_INFINITY) &&
+  (!wanted.scanner || wanted.scanner === scanner);
 
 async function rowsAnywhere(
   { db, caller, method }: ReadContext,
-  { digest, tag, ...times }: ReportQuery,
+  { digest, tag, ...wanted }: ReportQuery,
 ): Promise<ReportRow[]> {
   if (!digest || tag)
     throw invalid('repo_id', tag ? 'is required to find a tag' : 'is required, unless digest is given');
-  return reportsOfDigest(db, digest, caller.reach(method.capabilities), times, MAX_REPORTS + 1);
+  return reportsOfDigest(db, digest, caller.reach(method.capabilities), wanted, MAX_REPORTS + 1);
 }
 
 async function withFindings({ db }: ReadContext, rows: readonly ReportRow[]): Promise<Report[]> {

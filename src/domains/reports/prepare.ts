@@ -6,7 +6,7 @@ import { type Report, ReportSchema } from '../../contract/gen/wharfinger/reports
 import { readCvss } from '../../formats/cvss.ts';
 import { isGrype, readGrype } from '../../formats/grype.ts';
 import { damaged, fieldsOf } from '../../formats/reading.ts';
-import { MAX_FINDINGS, type ScanFinding, type ScanReport, type ScanSeverity } from '../../formats/scan-report.ts';
+import type { ScanFinding, ScanReport, ScanSeverity } from '../../formats/scan-report.ts';
 import { isTrivy, readTrivy } from '../../formats/trivy.ts';
 import { parseJson } from '../registry/json.ts';
 import { findingsOf, reportOf } from './messages.ts';
@@ -86,11 +86,7 @@ function readScan(bytes: Uint8Array): ScanReport {
   const fields = fieldsOf(json, '');
   const read = isGrype(fields) ? readGrype : isTrivy(fields) ? readTrivy : undefined;
   if (!read) throw damaged('', 'must be a report of Grype or Trivy in JSON form');
-  const scan = read(json);
-  if (scan.findings.length > MAX_FINDINGS) {
-    throw damaged('', `must have at most ${MAX_FINDINGS} findings`);
-  }
-  return scan;
+  return read(json);
 }
 
 /** A severity that the scanner does not know follows from the ratings, if there are any. */

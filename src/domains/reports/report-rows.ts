@@ -17,11 +17,13 @@ export interface ReportRow extends Row {
 }
 
 const COLUMNS = 'r.uid, r.digest, r.scanner, r.scanned';
+// What does not fit is left out before rows are counted; else it could take the place of what does.
+const FITTING = 'r.scanned >= $2 AND r.scanned <= $3 AND ($4 = 0 OR r.scanner = $4)';
 const OF_REPO = `SELECT ${COLUMNS} FROM vulnerability_report r
-  WHERE r.repo = $1 AND r.scanned >= $2 ORDER BY r.scanned DESC, r.uid LIMIT $3`;
+  WHERE r.repo = $1 AND ${FITTING} ORDER BY r.scanned DESC, r.uid LIMIT $5`;
 const OF_DIGEST = `SELECT ${COLUMNS} FROM vulnerability_report r
-  WHERE r.digest = $1 AND r.scanned >= $2 AND r.scanned <= $3 AND r.uid > $4 AND r.uid < $5
-  ORDER BY r.scanned DESC, r.uid LIMIT $6`;
+  WHERE r.digest = $1 AND ${FITTING} AND r.uid > $6 AND r.uid < $7
+  ORDER BY r.scanned DESC, r.uid LIMIT $5`;
 const OF_IMAGES = `SELECT r.digest AS image, ${COLUMNS} FROM vulnerability_report r
   WHERE r.repo = $1 AND r.digest IN (${eachSlot(2)})`;
 const OF_CHILDREN = `SELECT l.manifest AS image, ${COLUMNS} FROM manifest_link l
@@ -31,21 +33,34 @@ const FINDINGS = `SELECT uid, findings FROM vulnerability_report WHERE uid IN ($
 const VULNERABILITIES = `SELECT uid, vulnerabilities FROM vulnerability_report WHERE uid IN (${eachSlot(1)})`;
 const RAW = 'SELECT raw FROM vulnerability_report WHERE uid = $1';
 
-/** The reports of a repo since a time, the newest first. */
-export const reportsOfRepo = async (db: Reader, repo: string, since: number, limit: number): Promise<ReportRow[]> =>
-  db.all<ReportRow>(OF_REPO, repo, since, limit);
+/** Of when and by whom reports are to be; what is left out does not matter. */
+export interface Wanted {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  readonly scanner?: number | undefined;
+}
+
+const bounds = ({ since = 0, until = Number.MAX_SAFE_INTEGER, scanner = 0 }: Wanted): number[] => [
+  since,
+  until,
+  scanner,
+];
+
+/** The reports of a repo that fit, the newest first. */
+export const reportsOfRepo = async (db: Reader, repo: string, wanted: Wanted, limit: number): Promise<ReportRow[]> =>
+  db.all<ReportRow>(OF_REPO, repo, ...bounds(wanted), limit);
 
 /** The same of an image in whatever repos below these groups. */
 export async function reportsOfDigest(
   db: Reader,
   digest: string,
   groups: readonly string[],
-  { since = 0, until = Number.MAX_SAFE_INTEGER }: { readonly since?: number; readonly until?: number },
+  wanted: Wanted,
   limit: number,
 ): Promise<ReportRow[]> {
   const found: ReportRow[] = [];
   for (const group of groups) {
-    found.push(...(await db.all<ReportRow>(OF_DIGEST, digest, since, until, ...rangeBelow(group), limit)));
+    found.push(...(await db.all<ReportRow>(OF_DIGEST, digest, ...bounds(wanted), limit, ...rangeBelow(group))));
   }
   return found.sort((a, b) => b.scanned - a.scanned || (a.uid < b.uid ? -1 : 1));
 }
@@ -72,7 +87,8 @@ async function rowsOf(
 ): Promise<Map<string, ReportRow[]>> {
   const found: (ReportRow & { readonly image: string })[] = [];
   for (const some of inBatches(digests)) {
-    found.push(...(await db.all<ReportRow & { readonly image: string }>(statement, repo, ...some)));
+    // One by one: years of scans are more than fit on the stack as arguments.
+    for (const row of await db.all<ReportRow & { readonly image: string }>(statement, repo, ...some)) found.push(row);
   }
   found.sort((a, b) => a.scanned - b.scanned || (a.uid < b.uid ? -1 : 1));
   return Map.groupBy(found, ({ image }) => image);

@@ -1,3 +1,4 @@
+import { orderedUid } from '../../base/ordered-uid.ts';
 import {
   type Advisory,
   type AdvisorySchema,
@@ -12,7 +13,6 @@ import { type Importer, importRecords } from '../wharfinger/import-records.ts';
 import { advisories, advisoryKey } from './advisories.ts';
 import { advisoryIdFrom } from './advisory-id.ts';
 import { advisoryProblems } from './advisory-rules.ts';
-import { orderedUid } from './ordered-uid.ts';
 import { replaceEvents } from './replace-events.ts';
 import { isReviewed, mayReview } from './reviews.ts';
 

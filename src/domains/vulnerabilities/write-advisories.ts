@@ -1,6 +1,7 @@
 import { equals } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../../base/errors.ts';
+import { orderedUid } from '../../base/ordered-uid.ts';
 import { newUid, parentOf } from '../../base/uid.ts';
 import {
   type Advisory,
@@ -17,7 +18,6 @@ import { holdParent, insert, remove, update } from '../../resource/write.ts';
 import { advisories } from './advisories.ts';
 import { newAdvisoryId } from './advisory-id.ts';
 import { advisoryProblems, eventProblems } from './advisory-rules.ts';
-import { orderedUid } from './ordered-uid.ts';
 import { isReviewed, requireReview } from './reviews.ts';
 
 /** Stores a new advisory with its events. What the caller may, the contract has checked; all but reviews. */

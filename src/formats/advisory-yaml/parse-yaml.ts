@@ -3,6 +3,8 @@ import { damaged } from '../reading.ts';
 
 /** Far more than a package ever had; the tree of a file takes fifty times the memory of its text. */
 const MAX_LENGTH = 2 * 1024 * 1024;
+/** Advisories have none. What few of them unfold to is limited by the parser. */
+const MAX_ALIASES = 100;
 
 /** Every scalar is a text: `1.10` is a version and no number. */
 export function parseYaml(text: string): unknown {
@@ -10,9 +12,8 @@ export function parseYaml(text: string): unknown {
   const document = parsed(text);
   const [error] = document.errors;
   if (error) throw damaged('', `is not YAML: ${error.message} at line ${lineAt(text, error.pos[0])}`);
-  refuseRepeatedKeys(document, text);
+  refuseTraps(document, text);
   try {
-    // Aliases are counted, so that few lines stay few.
     return document.toJS();
   } catch (error) {
     throw damaged('', `is not YAML: ${(error as Error).message}`);
@@ -32,9 +33,13 @@ function parsed(text: string): Document {
 
 const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length;
 
-/** The parser would compare each key with each other, which takes minutes for some ten thousand. */
-function refuseRepeatedKeys(document: Document, text: string): void {
+/** What would keep the parser busy: it compares each key with each other, and looks for each alias in all of the file. */
+function refuseTraps(document: Document, text: string): void {
+  let aliases = 0;
   visit(document, {
+    Alias() {
+      if (++aliases > MAX_ALIASES) throw damaged('', `has more than ${MAX_ALIASES} aliases`);
+    },
     Map(_, { items, range }) {
       const keys = items.map(({ key }) => (isScalar(key) ? key.value : key));
       if (new Set(keys).size === keys.length) return;

@@ -3,14 +3,14 @@ import { advisoryIdFrom, isAdvisoryId } from '../advisory-id.ts';
 import { typeOfEcosystem } from '../ecosystems.ts';
 import { damaged, type Fields, fieldsOf, filled, givenText, isFields, listOf, timeOf } from '../reading.ts';
 import { REST_KEY, withRest } from '../rest.ts';
-import { readFixes } from './ranges.ts';
+import { type Entry, readFixes } from './ranges.ts';
 import { type OsvRecord, readRecord, readSeverities } from './record.ts';
 
 /** A package that a record says is affected; it may say so several times. */
 interface Affected {
   readonly ecosystem: string;
   readonly name: string;
-  readonly entries: Fields[];
+  readonly entries: Entry[];
 }
 
 /** Reads an OSV record: an advisory for each package that it affects. */
@@ -26,11 +26,12 @@ export function decodeOsv(value: unknown): AdvisoryJson[] {
 function affectedIn({ affected }: Fields): Affected[] {
   const found = new Map<string, Affected>();
   for (const [at, value] of listOf(affected, 'affected').entries()) {
-    const { package: named, ...entry } = fieldsOf(value, `affected[${at}]`);
-    const { ecosystem, name } = readPackage(named, `affected[${at}].package`);
+    const field = `affected[${at}]`;
+    const { package: named, ...fields } = fieldsOf(value, field);
+    const { ecosystem, name } = readPackage(named, `${field}.package`);
     const key = JSON.stringify([ecosystem, name]);
     const known = found.get(key) ?? { ecosystem, name, entries: [] };
-    known.entries.push(entry);
+    known.entries.push({ field, fields });
     found.set(key, known);
   }
   if (found.size === 0) throw damaged('affected', 'must name at least one package');
@@ -44,7 +45,7 @@ function readPackage(value: unknown, field: string): { ecosystem: string; name: 
 
 function readAdvisory(record: OsvRecord, { ecosystem, name, entries }: Affected, isOurs: boolean): AdvisoryJson {
   const { id, aliases, severities, fields } = record;
-  const own = entries.flatMap(({ severity }) => readSeverities(severity, 'affected.severity'));
+  const own = entries.flatMap((entry) => readSeverities(entry.fields.severity, `${entry.field}.severity`));
   return filled({
     advisoryId: isOurs ? id : advisoryIdFrom(id, ecosystem, name),
     deleteTime: fields.withdrawn === undefined ? '' : timeOf(fields.withdrawn, 'withdrawn'),
@@ -59,12 +60,12 @@ function readAdvisory(record: OsvRecord, { ecosystem, name, entries }: Affected,
 }
 
 /** The day it was published is the only one that stays the same from edition to edition. */
-function eventsOf({ published }: Fields, ecosystem: string, entries: readonly Fields[]): EventJson[] {
+function eventsOf({ published }: Fields, ecosystem: string, entries: readonly Entry[]): EventJson[] {
   const head = {
     ...(published !== undefined && { createTime: timeOf(published, 'published') }),
     reviewState: PUBLISHED,
   };
-  const { fixed, isOpen } = readFixes(entries, ecosystem, 'affected');
+  const { fixed, isOpen } = readFixes(entries, ecosystem);
   return [
     { ...head, findings: findingsOf(entries), detection: { manual: {} } },
     ...fixed.map((fixedVersion) => ({ ...head, fixed: { fixedVersion } })),
@@ -73,7 +74,8 @@ function eventsOf({ published }: Fields, ecosystem: string, entries: readonly Fi
 }
 
 /** What the record says of the package, kept as it is. */
-const findingsOf = (entries: readonly Fields[]): string => Buffer.from(JSON.stringify(entries)).toString('base64');
+const findingsOf = (entries: readonly Entry[]): string =>
+  Buffer.from(JSON.stringify(entries.map(({ fields }) => fields))).toString('base64');
 
 /** Adds what an export of ours had to say beyond the format. */
 function completed(advisory: AdvisoryJson, { database_specific: own }: Fields): AdvisoryJson {

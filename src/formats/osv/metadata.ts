@@ -20,8 +20,10 @@ export function decodeMetadata(value: unknown): MetadataJson {
     id,
     // One line, says the schema; not every author keeps to it.
     summary: textOf(fields.summary, 'summary')
-      .trim()
-      .replace(/\s*[\r\n]\s*/g, ' '),
+      .split(/[\r\n]+/)
+      .map((line) => line.trim())
+      .join(' ')
+      .trim(),
     details: textOf(fields.details, 'details'),
     references: listOf(fields.references, 'references').map(readReference),
     severities: [...severities],

@@ -2,6 +2,13 @@ import { rulesFor } from '../ecosystems.ts';
 import { damaged, type Fields, fieldsOf, givenText, listOf } from '../reading.ts';
 import { compareVersions } from '../versions/compare.ts';
 
+/** What a record says about a package, and where. */
+export interface Entry {
+  /** Such as `affected[2]`. */
+  readonly field: string;
+  readonly fields: Fields;
+}
+
 /** What the ranges of an affected package say of its versions. */
 export interface Fixes {
   /** Versions without the vulnerability, oldest first. */
@@ -12,12 +19,13 @@ export interface Fixes {
 
 const LIMITS = ['introduced', 'fixed', 'last_affected', 'limit'] as const;
 
-export function readFixes(affected: readonly Fields[], ecosystem: string, field: string): Fixes {
+export function readFixes(entries: readonly Entry[], ecosystem: string): Fixes {
   const rules = rulesFor(ecosystem);
-  const ranges = affected.flatMap(({ ranges: given }) => listOf(given, `${field}.ranges`));
-  const read = ranges
-    .map((range, at) => readRange(range, `${field}.ranges[${at}]`))
-    .filter((range) => range !== undefined);
+  const read = entries.flatMap(({ field, fields }) =>
+    listOf(fields.ranges, `${field}.ranges`)
+      .map((range, at) => readRange(range, `${field}.ranges[${at}]`))
+      .filter((range) => range !== undefined),
+  );
   const fixed = new Set(
     read.flatMap((limits) => limits.filter(([name]) => name === 'fixed').map(([, version]) => version)),
   );

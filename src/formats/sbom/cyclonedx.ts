@@ -28,7 +28,8 @@ export function readCycloneDx(json: JsonObject): Sbom {
 /** Components hold components. Walked without recursion, as deep as they may be. */
 function nested(value: unknown): JsonObject[] {
   const found = objectsIn(value);
-  for (let at = 0; at < found.length; at++) found.push(...objectsIn(found[at]?.components));
+  // An array grows while it is walked. One by one: as arguments of one call, too many would not fit on the stack.
+  for (const component of found) for (const inner of objectsIn(component.components)) found.push(inner);
   return found;
 }
 

@@ -16,6 +16,7 @@ test('SPDX: packages, files, and relations in one direction', () => {
       { spdxElementId: 'F', relationshipType: 'CONTAINED_BY', relatedSpdxElement: 'P' },
       { spdxElementId: 'P', relationshipType: 'GENERATED_FROM', relatedSpdxElement: 'F' },
       { spdxElementId: 'P', relationshipType: 'COPY_OF', relatedSpdxElement: 'F' },
+      { spdxElementId: 'P', relationshipType: 'constructor', relatedSpdxElement: 'F' },
       { relationshipType: 'CONTAINS', relatedSpdxElement: 'P' },
     ],
   });
@@ -79,4 +80,17 @@ test('whatever its parts are, a bill can be read', () => {
     fc.property(header, parts, (own, rest) => readSbom({ ...rest, ...own }) !== undefined),
     { seed: 7 },
   );
+});
+
+test('a bill may be as wide as it is deep', () => {
+  const components = [{ name: 'outer', components: Array.from({ length: 300_000 }, () => ({ name: 'inner' })) }];
+  assert.equal(readSbom({ bomFormat: 'CycloneDX', components })?.packages.length, 300_001);
+});
+
+test('a time that the API could not write is none', () => {
+  for (const created of ['+275760-09-13T00:00:00Z', '-000001-01-01T00:00:00Z', '10000-01-01']) {
+    assert.equal(readSbom({ spdxVersion: 'SPDX-2.3', creationInfo: { created } })?.created, undefined, created);
+  }
+  const created = '2026-01-02T03:04:05Z';
+  assert.equal(readSbom({ spdxVersion: 'SPDX-2.3', creationInfo: { created } })?.created, Date.parse(created));
 });

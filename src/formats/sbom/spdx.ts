@@ -42,19 +42,21 @@ const packageIn = (json: JsonObject): SbomPackage => ({
 });
 
 /** Relations have a direction; what is written the other way round is turned. */
-const RELATIONS: Readonly<Record<string, { readonly type: SbomRelation['type']; readonly isTurned?: true }>> = {
-  DESCRIBES: { type: 'describes' },
-  DESCRIBED_BY: { type: 'describes', isTurned: true },
-  CONTAINS: { type: 'contains' },
-  CONTAINED_BY: { type: 'contains', isTurned: true },
-  DEPENDS_ON: { type: 'depends on' },
-  DEPENDENCY_OF: { type: 'depends on', isTurned: true },
-  GENERATED_FROM: { type: 'generated from' },
-  GENERATES: { type: 'generated from', isTurned: true },
-};
+const RELATIONS: ReadonlyMap<string, { readonly type: SbomRelation['type']; readonly isTurned?: true }> = new Map(
+  Object.entries({
+    DESCRIBES: { type: 'describes' },
+    DESCRIBED_BY: { type: 'describes', isTurned: true },
+    CONTAINS: { type: 'contains' },
+    CONTAINED_BY: { type: 'contains', isTurned: true },
+    DEPENDS_ON: { type: 'depends on' },
+    DEPENDENCY_OF: { type: 'depends on', isTurned: true },
+    GENERATED_FROM: { type: 'generated from' },
+    GENERATES: { type: 'generated from', isTurned: true },
+  }),
+);
 
 function relationIn({ spdxElementId, relationshipType, relatedSpdxElement }: JsonObject): SbomRelation[] {
-  const known = RELATIONS[textIn(relationshipType)];
+  const known = RELATIONS.get(textIn(relationshipType));
   const [from, to] = [textIn(spdxElementId), textIn(relatedSpdxElement)];
   if (!known || from === '' || to === '') return [];
   return [known.isTurned ? { from: to, type: known.type, to: from } : { from, type: known.type, to }];

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import semver from 'semver';
 import { compareVersions, type VersionRules } from './compare.ts';
 
 /** Oldest first; `=` joins versions that count as the same. */
@@ -35,6 +37,9 @@ const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
   ],
   deb: [
     '1 2',
+    '1-',
+    '1.0:2',
+    ':1',
     '0.9',
     '1.0~~',
     '1.0~~a',
@@ -49,6 +54,47 @@ const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
     '1.2',
     '1.10',
     '1:0.1',
+  ],
+  gem: [
+    'master',
+    '0.9',
+    '1.0.a',
+    '1.0.a.1 = 1.a1',
+    '1.0.0-rc1 = 1.pre.rc1',
+    '1.0.rc1 = 1.rc.1',
+    '1.0.rc10',
+    '1 = 1.0 = 1.0.0',
+    '1.0.0.1',
+    '4.2.11.1',
+    '5.2.4',
+    '5.2.4.3',
+    '5.2.4.10',
+    '5.2.5',
+  ],
+  composer: [
+    'dev-master',
+    '0.9',
+    '1.0.0-dev = 1.0dev',
+    '1.0.0-alpha = 1.0-a = v1.0.0alpha',
+    '1.0.0-beta1-dev',
+    '1.0.0-beta1 = 1.0.0b1 = 1.0.0.beta.1',
+    '1.0.0-beta10',
+    '1.0.0-RC1 = 1.0.0rc-1',
+    '1.0.0 = 1 = v1.0 = 1.0.0.0 = 1.0.0-stable = 1.0.0+build',
+    '1.0.0-patch1 = 1.0.0p1 = 1.0-pl1',
+    '1.0.0.1',
+    '1.10',
+    '2.0',
+  ],
+  nuget: [
+    'latest',
+    '1.0.0-alpha = 1.0.0-ALPHA',
+    '1.0.0-beta.2',
+    '1.0.0 = 1.0.0.0 = 1.0 = 1.0.0+abc',
+    '1.0.0.1-rc',
+    '1.0.0.1',
+    '4.7.2558.0',
+    '4.10.0',
   ],
   rpm: [
     '1-2-3',
@@ -103,6 +149,8 @@ const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
     '10',
   ],
   semver: [
+    '1.0.0-',
+    '1.0.0-a..b',
     'nonsense',
     '0 = 0.0.0',
     '1.0.0-alpha',
@@ -115,8 +163,10 @@ const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
     '1.0.0 = v1.0.0 = 1 = 1.0 = 1.0.0+build',
     '1.0.4-0.20180125103619-43913f2f4fbd',
     '1.0.4',
+    '1.0.4.1',
     '1.10.0',
     '2.0.0',
+    '99999999999999999999.0.0',
   ],
 };
 
@@ -157,3 +207,34 @@ for (const [rules, ladder] of Object.entries(ladders) as [VersionRules, readonly
     );
   });
 }
+
+test('semver: what the package of npm reads, we order as it does', () => {
+  const part = fc.constantFrom('0', '1', '2', '10');
+  const id = fc.constantFrom('0', '1', '11', 'a', 'rc', 'rc1', '-', '1a');
+  const semantic = fc
+    .tuple(part, part, part, fc.array(id, { maxLength: 3 }), fc.constantFrom('', '+1', '+b.2'))
+    .map(([a, b, c, ids, build]) => `${a}.${b}.${c}${ids.length > 0 ? `-${ids.join('.')}` : ''}${build}`);
+  fc.assert(
+    fc.property(semantic, semantic, (a, b) => {
+      assert.equal(Math.sign(compareVersions('semver', a, b)), semver.compare(a, b), `${a} and ${b}`);
+    }),
+    { seed: 5, numRuns: 2000 },
+  );
+});
+
+const hasDpkg = spawnSync('dpkg', ['--version']).status === 0;
+
+test('deb: as dpkg orders them', { skip: !hasDpkg && 'dpkg is not here' }, () => {
+  const judged = (a: string, b: string): number =>
+    ['lt', 'eq', 'gt'].findIndex((is) => spawnSync('dpkg', ['--compare-versions', a, is, b]).status === 0) - 1;
+  const parts = ['0', '1', '10', '01', '.', '.', '+', '~', 'a', 'Z', '-', '-1'];
+  const version = fc
+    .tuple(fc.constantFrom('', '0:', '1:'), fc.array(fc.constantFrom(...parts), { maxLength: 6 }))
+    .map(([epoch, rest]) => `${epoch}1${rest.join('')}0`);
+  fc.assert(
+    fc.property(version, version, (a, b) => {
+      assert.equal(Math.sign(compareVersions('deb', a, b)), judged(a, b), `${a} and ${b}`);
+    }),
+    { seed: 5, numRuns: 100 },
+  );
+});

@@ -1,14 +1,19 @@
 import { compareApk } from './apk.ts';
+import { compareComposer } from './composer.ts';
 import { compareDebian } from './debian.ts';
+import { compareGem } from './gem.ts';
 import { compareMaven } from './maven.ts';
 import { comparePypi } from './pypi.ts';
 import { compareRpm } from './rpm.ts';
-import { compareSemver } from './semver.ts';
+import { compareNuget, compareSemver } from './semver.ts';
 
 const comparisons = {
   apk: compareApk,
+  composer: compareComposer,
   deb: compareDebian,
+  gem: compareGem,
   maven: compareMaven,
+  nuget: compareNuget,
   pypi: comparePypi,
   rpm: compareRpm,
   semver: compareSemver,

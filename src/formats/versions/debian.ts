@@ -13,11 +13,14 @@ export const compareDebian = ordered(
     compareDigits(a.epoch, b.epoch) || compareText(a.upstream, b.upstream) || compareText(a.revision, b.revision),
 );
 
+/** The revision is what follows the last dash. A colon belongs to the epoch, or stands behind one. */
 function parse(text: string): Version | undefined {
-  const found = /^(?:(\d+):)?([A-Za-z0-9.+:~-]+?)(?:-([A-Za-z0-9.+~]+))?$/.exec(text);
-  if (!found) return undefined;
-  const [, epoch = '0', upstream = '', revision = '0'] = found;
-  return { epoch, upstream, revision };
+  const [, epoch, rest = ''] = /^(?:(\d+):)?([A-Za-z0-9.+~:-]+)$/.exec(text) ?? [];
+  const cut = rest.lastIndexOf('-');
+  const [upstream, revision] = cut < 0 ? [rest, '0'] : [rest.slice(0, cut), rest.slice(cut + 1)];
+  if (upstream === '' || revision === '' || revision.includes(':')) return undefined;
+  if (epoch === undefined && rest.includes(':')) return undefined;
+  return { epoch: epoch ?? '0', upstream, revision };
 }
 
 /** Texts and numbers take turns; each finds its like in the other version, or nothing. */

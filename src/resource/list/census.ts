@@ -1,4 +1,4 @@
-import type { Collection } from './extent.ts';
+import type { Collections } from './extent.ts';
 import type { Lists } from './lists.ts';
 import type { Filter } from './plan.ts';
 import { facetsOf, type Reading } from './reading.ts';
@@ -13,15 +13,10 @@ export interface Census {
   readonly narrowest: { readonly filter: Filter; readonly rows: number } | undefined;
 }
 
-export function takeCensus(reading: Reading, collections: readonly Collection[], lists: Lists): Census {
+export function takeCensus(reading: Reading, { collections, except }: Collections, lists: Lists): Census {
   const { facets, whole } = reading;
-  const members = sum(
-    collections.map((collection) => {
-      const n = sum(whole.map((facet) => lists.of(collection, facet)?.n ?? 0));
-      // A scope stands first in its own list of descendants, of which it is no member.
-      return collection.withoutSelf && n > 0 ? n - 1 : n;
-    }),
-  );
+  const listed = sum(collections.flatMap((one) => whole.map((facet) => lists.of(one, facet)?.n ?? 0)));
+  const members = except !== undefined && listed > 0 ? listed - 1 : listed;
   const rowsOf = (filter: Filter): number =>
     sum(collections.flatMap(({ uid }) => facetsOf(filter).map((facet) => lists.below(uid, facet)?.n ?? 0)));
   const [narrowest] = facets
@@ -33,9 +28,10 @@ export function takeCensus(reading: Reading, collections: readonly Collection[],
     const { equals, since, references, parts } = reading;
     const [filter, another] = facets;
     if (equals.length > 0 || since || references.length > 0 || another) return undefined;
-    const isWithoutSelf = collections.some(({ withoutSelf }) => withoutSelf);
-    if (!filter) return parts && isWithoutSelf ? undefined : members;
-    if (filter.values.length > 1 || parts || isWithoutSelf || !collections.every(lists.isAllBelow)) return undefined;
+    // Of the one that is left out nobody knows here which part it is of and which values it has.
+    if (!filter) return parts && except !== undefined ? undefined : members;
+    if (filter.values.length > 1 || parts || except !== undefined) return undefined;
+    if (!collections.every(lists.isAllBelow)) return undefined;
     return filter.lacks ? members - rowsOf(filter) : rowsOf(filter);
   }
 

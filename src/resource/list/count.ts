@@ -2,6 +2,7 @@ import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { extentOf } from './extent.ts';
 import { indexedPlan } from './indexed.ts';
+import { UNORDERED } from './order.ts';
 import type { Selection } from './plan.ts';
 
 /** How many resources within reach a selection has, from the counters of the listing index where they know. */
@@ -13,6 +14,5 @@ export async function countSelected(
 ): Promise<number> {
   const extent = extentOf(resource, undefined, reach);
   if (!('collections' in extent)) return 0;
-  const plan = await indexedPlan(db, resource, extent.collections, selection, { terms: [], uidDescending: false });
-  return plan.total();
+  return (await indexedPlan(db, resource, extent, selection, UNORDERED)).total();
 }

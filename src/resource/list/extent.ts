@@ -1,5 +1,5 @@
 import { invalid } from '../../base/errors.ts';
-import { ancestorsOf, isUid, isWithin, parentOf, ROOT } from '../../base/uid.ts';
+import { ancestorsOf, isUid, isWithin, isWithinAny, parentOf, ROOT } from '../../base/uid.ts';
 import type { UIDPFilter } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { Resource } from '../definition.ts';
 
@@ -7,12 +7,16 @@ import type { Resource } from '../definition.ts';
 export interface Collection {
   readonly of: 'descendants' | 'children';
   readonly uid: string;
-  /** Whether `uid` itself, listed among its own descendants, is left out. */
-  readonly withoutSelf: boolean;
+}
+
+export interface Collections {
+  readonly collections: readonly Collection[];
+  /** A scope is listed among its own descendants. Whoever asks for what lies below it does not mean itself. */
+  readonly except?: string | undefined;
 }
 
 /** Where to look: a few collections, or a handful of uids. Nothing outside of it is ever read. */
-export type Extent = { readonly collections: readonly Collection[] } | { readonly uids: readonly string[] };
+export type Extent = Collections | { readonly uids: readonly string[] };
 
 const MAX_IDS = 1000;
 
@@ -20,9 +24,9 @@ const MAX_IDS = 1000;
 export function extentOf(resource: Resource, filter: UIDPFilter | undefined, reach: readonly string[]): Extent {
   const holder = holderIn(resource);
   const isBelow = (uid: string, scope: string) => isWithin(holder(uid), scope);
+  const isReached = (uid: string) => isWithinAny(uid, reach);
   const isVisible = (uid: string) =>
-    reach.some((scope) => (resource.isScope ? isWithin(uid, scope) : isBelow(uid, scope))) ||
-    (resource.rootIsPublic === true && parentOf(uid) === ROOT);
+    isReached(resource.isScope ? uid : holder(uid)) || (resource.rootIsPublic === true && parentOf(uid) === ROOT);
 
   const asked = filter ? readFilter(filter) : {};
   const { ids, ancestorsOf: lower, descendantsOf: upper, childrenOf: parent } = asked;
@@ -38,16 +42,13 @@ export function extentOf(resource: Resource, filter: UIDPFilter | undefined, rea
   }
   if (parent !== undefined) return childrenExtent(resource, parent, upper, reach);
   if (upper !== undefined) {
-    return reach.some((scope) => isWithin(upper, scope))
-      ? {
-          collections: [
-            { of: 'descendants', uid: upper, withoutSelf: resource.isScope === true && !resource.sharesParentUid },
-          ],
-        }
+    const except = resource.isScope && !resource.sharesParentUid ? upper : undefined;
+    return isReached(upper)
+      ? { collections: [everything(upper)], except }
       : { collections: reach.filter((scope) => isWithin(parentOf(scope), upper)).map(everything) };
   }
   const collections = reach.map(everything);
-  if (resource.rootIsPublic) collections.push({ of: 'children', uid: ROOT, withoutSelf: false });
+  if (resource.rootIsPublic) collections.push({ of: 'children', uid: ROOT });
   return { collections };
 }
 
@@ -59,14 +60,14 @@ function childrenExtent(
 ): Extent {
   if (upper !== undefined && !isWithin(parent, upper)) return { uids: [] };
   const all: Extent = {
-    collections: [{ of: resource.nests ? 'children' : 'descendants', uid: parent, withoutSelf: false }],
+    collections: [{ of: resource.nests ? 'children' : 'descendants', uid: parent }],
   };
-  if (parent === ROOT ? resource.rootIsPublic : reach.some((scope) => isWithin(parent, scope))) return all;
+  if (parent === ROOT ? resource.rootIsPublic : isWithinAny(parent, reach)) return all;
   // Out of reach itself, but some of its children may be where the caller's reach begins.
   return { uids: resource.isScope ? reach.filter((scope) => holderIn(resource)(scope) === parent).sort() : [] };
 }
 
-const everything = (uid: string): Collection => ({ of: 'descendants', uid, withoutSelf: false });
+const everything = (uid: string): Collection => ({ of: 'descendants', uid });
 
 /** The uid of what a resource lies in, by its own uid. */
 const holderIn = (resource: Resource): ((uid: string) => string) =>

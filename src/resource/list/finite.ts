@@ -14,10 +14,7 @@ export async function finitePlan(
 ): Promise<Plan> {
   const stored = await findAll(db, resource, uids);
   const kept = stored.filter((row) => isSelected(resource, row, selection));
-  const compare = comparePageRows(
-    order.terms.map((term) => term.descending),
-    order.uidDescending,
-  );
+  const compare = comparePageRows(order);
   const rows = kept
     .map((row) => {
       const keys = order.terms.map((term, i) => [`k${i}`, resource.sortKeys[term.field]?.(row) ?? '']);
@@ -27,6 +24,7 @@ export async function finitePlan(
 
   return {
     total: () => rows.length,
+    tally: () => undefined,
     page({ cursor, limit, skip }) {
       const keys = cursor?.keys.map((key, i) => [`k${i}`, key]) ?? [];
       const last = cursor && ({ uid: cursor.uid, ...Object.fromEntries(keys) } as PageRow);

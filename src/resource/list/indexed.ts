@@ -1,96 +1,85 @@
-import type { Reader } from '../../store/store.ts';
+import type { Maybe, Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { takeCensus } from './census.ts';
-import type { Collection } from './extent.ts';
+import type { Collection, Collections } from './extent.ts';
+import { foremost } from './heads.ts';
 import { findLists } from './lists.ts';
-import type { Order } from './order.ts';
-import type { Cursor } from './page-token.ts';
+import { type Order, UNORDERED } from './order.ts';
+import { type Cursor, fingerprint, type Tally } from './page-token.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
 import { facetsOf, readingOf } from './reading.ts';
-import type { Source } from './source.ts';
+import { fromCursor, inRounds, isLoop } from './source.ts';
 import { countStatement, pageStatement, type Shape, sourceValues } from './sql.ts';
-import { sourcesOf, type Way } from './way.ts';
-
-/** SQLite takes at most 500 terms in a compound SELECT; callers with more scopes are served in several rounds. */
-const SOURCES_PER_ROUND = 100;
+import { sourcesOf, type Way, wayToCount, wayToPage } from './way.ts';
 
 /** Rows that each source may bring to be sorted with those of the others. */
 const MAX_SORTED = 500;
-
-const UNORDERED: Order = { terms: [], uidDescending: false };
 
 /** Lists collections by their listing index: a seek per collection, whatever its size. */
 export async function indexedPlan(
   db: Reader,
   resource: Resource,
-  collections: readonly Collection[],
+  { collections, except }: Collections,
   selection: Selection,
   order: Order,
+  earlier?: Tally,
 ): Promise<Plan> {
   const reading = readingOf(resource, selection);
-  const { equals, since, facets, references, parts, whole } = reading;
+  const { equals, since, facets, references, whole } = reading;
   const lists = await findLists(db, resource, collections, [...whole, ...facets.flatMap(facetsOf)]);
-  const { members, narrowest, total: known } = takeCensus(reading, collections, lists);
-  const [key] = equals;
-  const reference = references.find(({ lacks }) => !lacks);
-  const [probing = 'uid'] = resource.listOrders.facet;
-  const inUidOrder: Way = parts ? { by: 'whole', sort: 'uid' } : { by: 'primary key' };
+  const census = takeCensus(reading, { collections, except }, lists);
+  const survey = { resource, reading, lists, census };
 
-  /** How to count what is selected: order does not matter, only how many rows must be looked at. */
-  function wayToCount(): Way {
-    if (key) return { by: 'whole', sort: key.field };
-    if (reference) return { by: 'reference', filter: reference };
-    if (narrowest) return { by: 'facet', sort: probing, filter: narrowest.filter };
-    return since ? { by: 'whole', sort: since.field } : inUidOrder;
-  }
-
-  /** How to read a page of `wanted` rows of the `matching` ones. */
-  function wayToPage(matching: number, wanted: number): Way {
-    const sort = order.terms[0]?.field ?? 'uid';
-    // Whether it is cheaper to read and sort so many rows than to look through all in their order for the matching ones.
-    // If these are spread evenly, there is one in every `members / matching`.
-    const isSparse = (rows: number): boolean => rows * matching < members * wanted;
-    if (key) return { by: 'whole', sort: key.field };
-    if (reference) return { by: 'reference', filter: reference };
-    const isKept = sort === 'uid' || resource.listOrders.whole.includes(sort);
-    if (narrowest) {
-      const { filter, rows } = narrowest;
-      if (resource.listOrders.facet.includes(sort)) return { by: 'facet', sort, filter };
-      if (isSparse(rows) || !isKept) return { by: 'facet', sort: probing, filter };
-    } else if (since && isSparse(matching)) {
-      return { by: 'whole', sort: since.field };
-    }
-    return sort === 'uid' || !isKept ? inUidOrder : { by: 'whole', sort };
-  }
-
-  function shapesOf(way: Way, by: Order, afterCursor: boolean, window: number): Shape[] {
-    const found = 'filter' in way ? way.filter : undefined;
+  function shapesOf(way: Way, by: Order, cursor: Cursor | undefined, window: number): Shape[] {
+    const foundBy = 'filter' in way ? way.filter : undefined;
     const sort = 'sort' in way ? way.sort : 'uid';
-    const referring = references.filter((filter) => filter !== found);
-    const overlapping = found !== undefined && found.values.length > 1;
-    const survey = { resource, reading, lists };
-    const rounds = inRounds(collections.map((collection) => sourcesOf(way, survey, collection)));
-    const common = { sort, order: by, afterCursor, equals, since, referring, overlapping, bytewise: db.bytewise };
+    const referring = references.filter((filter) => filter !== foundBy);
+    const overlapping = foundBy !== undefined && foundBy.values.length > 1;
+    const sourcesIn = (collection: Collection) =>
+      sourcesOf(way, survey, collection).map((source) => fromCursor(source, by, cursor));
+    const found = collections.map(sourcesIn);
+    const loopOver = overlapping || !isLoop(found.flat(), sort, by) ? undefined : db.loopOver;
+    const rounds = loopOver === undefined ? inRounds(found) : [found.flat()];
+    const bodies = db.memory === undefined;
+    const common = {
+      except,
+      sort,
+      order: by,
+      afterCursor: cursor !== undefined,
+      equals,
+      since,
+      referring,
+      loopOver,
+      overlapping,
+      bodies,
+      bytewise: db.bytewise,
+    };
     return rounds.map((sources) => ({ sources, sorts: sources.length > 4 && window <= MAX_SORTED, ...common }));
   }
 
   async function count(): Promise<number> {
     let total = 0;
-    for (const shape of shapesOf(wayToCount(), UNORDERED, false, Infinity)) {
+    for (const shape of shapesOf(wayToCount(survey), UNORDERED, undefined, Infinity)) {
       const { text, bind } = countStatement(shape);
       const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
       total += row?.n ?? 0;
     }
     return total;
   }
-  let counting: Promise<number> | undefined;
-  const total = (): Promise<number> => {
-    counting ??= known === undefined ? count() : Promise.resolve(known);
-    return counting;
+  const takeTally = async (): Promise<Tally> => {
+    const places = fingerprint([...collections.map(({ of, uid }) => `${of} ${uid}`), except].join());
+    return earlier?.places === places ? earlier : { places, total: await count() };
   };
+  let taking: Promise<Tally> | undefined;
+  const tally = (): Promise<Tally> => {
+    taking ??= takeTally();
+    return taking;
+  };
+  const total = (): Maybe<number> => census.total ?? tally().then((taken) => taken.total);
 
   return {
     total,
+    tally: () => (census.total === undefined ? tally() : undefined),
 
     async page({ cursor, limit, skip }) {
       const matching = await total();
@@ -113,41 +102,27 @@ export async function indexedPlan(
     skip: number,
     matching: number,
   ): Promise<PageRow[]> {
-    const shapes = shapesOf(wayToPage(matching, limit + skip), by, cursor !== undefined, limit + skip);
+    const wanted = limit + skip;
+    const way = wayToPage(survey, order.terms[0]?.field ?? 'uid', matching, wanted);
+    const keys = cursor?.keys.map((key, i) => [`cursor${i}`, key] as const) ?? [];
+    const common = { kind: resource.kind, ...Object.fromEntries(keys), cursor_uid: cursor?.uid ?? null };
+    const shapes = await foremost(db, shapesOf(way, by, cursor, wanted), common, wanted);
 
     // Rounds are merged afterwards, so each must bring what the merge may skip.
     const alone = shapes.length <= 1;
-    const window = alone ? { limit, skip, inner: limit + skip } : { limit: limit + skip, skip: 0, inner: limit + skip };
-    const at = cursor && Object.fromEntries(cursor.keys.map((key, i) => [`cursor${i}`, key]));
+    const window = alone ? { limit, skip, inner: wanted } : { limit: wanted, skip: 0, inner: wanted };
     const found: PageRow[] = [];
     for (const shape of shapes) {
       const { text, bind } = pageStatement(shape);
-      const enough = window.inner * shape.sources.length;
-      const values = { kind: resource.kind, enough, ...window, ...at, cursor_uid: cursor?.uid ?? null };
-      found.push(...(await db.all<PageRow>(text, ...bind({ ...values, ...sourceValues(shape) }))));
+      const enough = wanted * shape.sources.length;
+      const values = { ...common, enough, ...window, ...sourceValues(shape) };
+      found.push(...(await db.all<PageRow>(text, ...bind(values))));
     }
-    return alone ? found : found.sort(comparing(by)).slice(skip, skip + limit);
+    return alone ? found : found.sort(comparePageRows(by)).slice(skip, skip + limit);
   }
 }
-
-const comparing = ({ terms, uidDescending }: Order) =>
-  comparePageRows(
-    terms.map((term) => term.descending),
-    uidDescending,
-  );
 
 const reversed = ({ terms, uidDescending }: Order): Order => ({
   terms: terms.map(({ field, descending }) => ({ field, descending: !descending })),
   uidDescending: !uidDescending,
 });
-
-/** What is read for one collection stays together, because only there a row may stand in several sources. */
-function inRounds(groups: readonly (readonly Source[])[]): Source[][] {
-  const rounds: Source[][] = [];
-  for (const group of groups) {
-    const last = rounds.at(-1);
-    if (last && last.length + group.length <= SOURCES_PER_ROUND) last.push(...group);
-    else if (group.length > 0) rounds.push([...group]);
-  }
-  return rounds;
-}

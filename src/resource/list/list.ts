@@ -1,15 +1,15 @@
 import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import type { Reader } from '../../store/store.ts';
+import type { Maybe, Reader } from '../../store/store.ts';
 import type { ReadContext } from '../context.ts';
 import type { Resource } from '../definition.ts';
-import { exists, readShown } from '../read.ts';
+import { exists, findShownAll, readShown } from '../read.ts';
 import { type Extent, extentOf } from './extent.ts';
 import { finitePlan } from './finite.ts';
 import { indexedPlan } from './indexed.ts';
 import { parseOrder } from './order.ts';
-import type { PageTokens } from './page-token.ts';
+import type { Cursor, PageTokens, Tally } from './page-token.ts';
 import type { Filter, PageRow } from './plan.ts';
 import { createSelector } from './select.ts';
 
@@ -74,19 +74,29 @@ export function createLister(
     const plan =
       'uids' in extent
         ? await finitePlan(ctx.db, resource, extent.uids, selection, order)
-        : await indexedPlan(ctx.db, resource, extent.collections, selection, order);
+        : await indexedPlan(ctx.db, resource, extent, selection, order, cursor?.tally);
     const totalCount = await plan.total();
     // One row more than asked for tells whether there is a next page.
     const rows = await plan.page({ cursor, limit: limit + 1, skip: request.skip });
     const page = rows.slice(0, limit);
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
-      messages: page.map((row) => readShown(resource, row.uid, row.body)),
-      nextPageToken: last ? tokens.issue(cursorAt(last, order.terms.length), query, ctx.now) : '',
+      messages: await messagesOf(ctx.db, resource, page),
+      nextPageToken: last ? tokens.issue(cursorAt(last, order.terms.length, await plan.tally()), query, ctx.now) : '',
       totalCount,
       skipped: request.skip,
     };
   };
+}
+
+function messagesOf(db: Reader, resource: Resource, page: readonly PageRow[]): Maybe<Message[]> {
+  if (db.memory)
+    return findShownAll(
+      db,
+      resource,
+      page.map(({ uid }) => uid),
+    );
+  return page.map(({ uid, body }) => readShown(db, resource, uid, body as Uint8Array));
 }
 
 const NOTHING: Extent = { uids: [] };
@@ -104,6 +114,6 @@ export function pageSize(asked: number): number {
   return asked === 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE);
 }
 
-function cursorAt(row: PageRow, terms: number) {
-  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string) };
+function cursorAt(row: PageRow, terms: number, tally: Tally | undefined): Cursor {
+  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), tally };
 }

@@ -2,6 +2,7 @@ import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { extentOf } from './extent.ts';
 import { indexedPlan } from './indexed.ts';
+import { UNORDERED } from './order.ts';
 
 /** Up to two uids of resources with this name within reach: one is an answer, two are a question to the caller. */
 export async function findNamed(
@@ -13,7 +14,6 @@ export async function findNamed(
   const extent = extentOf(resource, undefined, reach);
   if (!('collections' in extent)) return [];
   const selection = { filters: [{ field: 'name', values: [name] }] };
-  const order = { terms: [], uidDescending: false };
-  const plan = await indexedPlan(db, resource, extent.collections, selection, order);
+  const plan = await indexedPlan(db, resource, extent, selection, UNORDERED);
   return (await plan.page({ cursor: undefined, limit: 2, skip: 0 })).map(({ uid }) => uid);
 }

@@ -14,6 +14,9 @@ export interface Order {
   readonly uidDescending: boolean;
 }
 
+/** For those who count, or look for one. */
+export const UNORDERED: Order = { terms: [], uidDescending: false };
+
 const ALIASES: Readonly<Record<string, string>> = {
   created_at: 'create_time',
   createTime: 'create_time',

@@ -13,6 +13,11 @@ test('gives back the cursor it was issued for', () => {
   assert.deepEqual(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1000 + 3 * DAY), cursor);
 });
 
+test('carries what was counted', () => {
+  const counted = { ...cursor, tally: { total: 7, places: 'abc' } };
+  assert.deepEqual(tokens.read(tokens.issue(counted, 'q', 0), 'q', 0), counted);
+});
+
 test('an expired token starts over without an error', () => {
   assert.equal(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1001 + 3 * DAY), undefined);
 });

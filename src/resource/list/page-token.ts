@@ -5,6 +5,14 @@ import { invalid } from '../../base/errors.ts';
 export interface Cursor {
   readonly keys: readonly string[];
   readonly uid: string;
+  /** What had to be counted for the page travels with its token, or a walk would count it again on every page. */
+  readonly tally?: Tally | undefined;
+}
+
+export interface Tally {
+  readonly total: number;
+  /** The fingerprint of the places that it was counted in. For a caller who now reaches others it says nothing. */
+  readonly places: string;
 }
 
 export interface PageTokens {
@@ -25,11 +33,11 @@ export function pageTokens(key: Uint8Array): PageTokens {
   // Made once: from bytes, each token would make a key of its own first, which takes longer than the rest.
   const secret = createSecretKey(key);
   const macOf = (payload: Uint8Array) => createHmac('sha256', secret).update(payload).digest().subarray(0, MAC_BYTES);
-  const fingerprint = (query: string) => hash('sha256', query, 'base64url').slice(0, 22);
 
   return {
-    issue({ keys, uid }, query, now) {
-      const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys]));
+    issue({ keys, uid, tally }, query, now) {
+      const counted = tally ? [[tally.total, tally.places]] : [];
+      const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys, ...counted]));
       return Buffer.concat([macOf(payload), payload]).toString('base64url');
     },
 
@@ -39,7 +47,7 @@ export function pageTokens(key: Uint8Array): PageTokens {
       if (bytes.length <= MAC_BYTES || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), macOf(payload))) {
         throw invalid('page_token', 'is not a token this server issued; start again without it');
       }
-      const [issued, print, uid, ...keys] = JSON.parse(payload.toString()) as [number, string, string, ...string[]];
+      const [issued, print, uid, ...rest] = JSON.parse(payload.toString()) as Payload;
       if (now - issued > LIFETIME_MS) return undefined;
       if (print !== fingerprint(query)) {
         throw invalid(
@@ -47,7 +55,14 @@ export function pageTokens(key: Uint8Array): PageTokens {
           'belongs to another query; keep filters, order_by and caller the same, or start again',
         );
       }
-      return { keys, uid };
+      const [total, places] = rest.find((part) => typeof part !== 'string') ?? [];
+      const keys = rest.filter((part) => typeof part === 'string');
+      return total === undefined || places === undefined ? { keys, uid } : { keys, uid, tally: { total, places } };
     },
   };
 }
+
+/** When it was issued, the fingerprint of the query, the uid and the keys of the last row, and what was counted. */
+type Payload = [number, string, string, ...(string | [total: number, places: string])[]];
+
+export const fingerprint = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);

@@ -1,5 +1,6 @@
 import type { Maybe, Row } from '../../store/store.ts';
-import type { Cursor } from './page-token.ts';
+import type { Order } from './order.ts';
+import type { Cursor, Tally } from './page-token.ts';
 
 /** The row has one of the values under a sort key or in what it is found by; or, with `lacks`, none of them. */
 export interface Filter {
@@ -17,10 +18,9 @@ export interface Selection {
   readonly since?: { readonly field: string; readonly key: string } | undefined;
 }
 
-/** A row of a page: its message, and the sort keys `k0`, `k1`… that a cursor needs. */
+/** A row of a page: its uid, and the sort keys `k0`, `k1`… that a cursor needs. */
 export interface PageRow extends Row {
   readonly uid: string;
-  readonly body: Uint8Array;
 }
 
 export interface Window {
@@ -33,20 +33,31 @@ export interface Window {
 /** How one list will be read. */
 export interface Plan {
   total(): Maybe<number>;
+  /** The total, if it took counting, for the next page of the same walk. */
+  tally(): Maybe<Tally | undefined>;
   page(window: Window): Maybe<PageRow[]>;
 }
 
-/** Bytewise, as both databases compare; the order of UTF-16 code units differs beyond the basic plane. */
+/** Bytewise, as both databases compare UTF-8. UTF-16 has the same order, but for what it writes as a pair. */
 export function compareBytes(a: string, b: string): number {
-  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
+  const shorter = Math.min(a.length, b.length);
+  for (let at = 0; at < shorter; at++) {
+    const difference = rank(a.charCodeAt(at)) - rank(b.charCodeAt(at));
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
 }
 
+/** Halves of pairs stand for what lies beyond all that is written by a single unit. */
+const rank = (unit: number): number => ((unit & 0xf800) === 0xd800 ? unit + 0x10000 : unit);
+
 /** Orders rows the way the statements do. */
-export function comparePageRows(descending: readonly boolean[], uidDescending: boolean) {
+export function comparePageRows({ terms, uidDescending }: Order) {
+  const keys = terms.map(({ descending }, i) => ({ key: `k${i}`, descending }));
   return (a: PageRow, b: PageRow): number => {
-    for (const [i, isDescending] of descending.entries()) {
-      const difference = compareBytes(a[`k${i}`] as string, b[`k${i}`] as string);
-      if (difference !== 0) return isDescending ? -difference : difference;
+    for (const { key, descending } of keys) {
+      const difference = compareBytes(a[key] as string, b[key] as string);
+      if (difference !== 0) return descending ? -difference : difference;
     }
     const difference = compareBytes(a.uid, b.uid);
     return uidDescending ? -difference : difference;

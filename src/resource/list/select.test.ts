@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { ApiError, Code } from '../../base/errors.ts';
+import { ListTagsRequestSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import {
   AdvisorySchema,
   EventTypeFilter,
@@ -63,6 +64,24 @@ test('says which value is wrong', () => {
   bad({ eventTypes: [99 as EventTypeFilter] }, /: event_types\[0\]: must be one of EVENT_TYPE_FILTER_DETECTION, /);
   bad({ latestEventType: 99 as EventTypeFilter }, /: latest_event_type: must be one of EVENT_TYPE_FILTER_DETECTION, /);
   bad({ query: 'a '.repeat(21) }, /: query: must have at most 20 words$/);
+});
+
+test('a flag that cannot tell whether it is set asks for nothing while it is false', () => {
+  const flag = ListTagsRequestSchema.fields.filter(({ name }) => name === 'include_dates');
+  const flagged = createSelector(defineResource({ ...spec, facets: { include_dates: () => [] }, filters: {} }), flag);
+  assert.deepEqual(flagged(create(ListTagsRequestSchema, {})).filters, []);
+  assert.deepEqual(flagged(create(ListTagsRequestSchema, { includeDates: true })).filters, [
+    { field: 'include_dates', values: ['true'] },
+  ]);
+});
+
+test('several values of a sort key, or all but one, stop the start', () => {
+  const orders = { artifact_names: () => '', event_authors: () => '' };
+  const only = (name: string) => fields.filter((field) => field.name === name);
+  const ordered = defineResource({ ...spec, orders });
+  assert.throws(() => createSelector(ordered, only('artifact_names')), /filter artifact_names by one value only/);
+  assert.throws(() => createSelector(ordered, only('exclude_event_authors')), /filter event_authors by one value only/);
+  assert.ok(createSelector(ordered, only('origin')));
 });
 
 test('a filter that the resource does not declare stops the start', () => {

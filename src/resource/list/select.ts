@@ -1,5 +1,5 @@
 import type { DescField, Message } from '@bufbuild/protobuf';
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { FeatureSet_FieldPresence, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../../base/errors.ts';
 import { type Resource, SHOWN, timeKey } from '../definition.ts';
 import type { Filter, Selection } from './plan.ts';
@@ -10,21 +10,13 @@ const MAX_WORDS = 20;
 
 /** Reads what a request selects by its own `fields`; one that the resource does not declare stops the server from starting. */
 export function createSelector(resource: Resource, fields: readonly DescField[]): (request: Message) => Selection {
-  const { hidden = {}, since = {}, filters: special = {}, values, sortKeys } = resource;
+  const { hidden = {}, since = {} } = resource;
   const flags = fields.filter(({ name }) => name in hidden);
   const bounds = fields.filter(({ name }) => name in since);
   const filters = fields.filter((field) => !flags.includes(field) && !bounds.includes(field));
-  const isKnown = ({ name }: DescField): boolean => {
-    const spec = special[name] ?? { anyOf: name };
-    if ('allOf' in spec) return true;
-    const field = 'anyOf' in spec ? spec.anyOf : spec.noneOf;
-    return field in sortKeys || field in values;
-  };
-  const unknown = filters.find((field) => !isKnown(field));
-  if (unknown) {
-    throw new Error(
-      `${unknown.parent.typeName}.${unknown.name}: the ${resource.kind} resource declares no such filter`,
-    );
+  for (const field of filters) {
+    const problem = problemWith(resource, field);
+    if (problem) throw new Error(`${field.parent.typeName}.${field.name}: the ${resource.kind} resource ${problem}`);
   }
 
   return (request) => {
@@ -37,6 +29,16 @@ export function createSelector(resource: Resource, fields: readonly DescField[])
       since: bound && { field: since[bound.name] ?? '', key: boundKey(holder[bound.localName] as Timestamp) },
     };
   };
+}
+
+/** What is wrong with how a resource declares the filter of a request field. */
+function problemWith({ filters = {}, sortKeys, values }: Resource, { name, fieldKind }: DescField): string | undefined {
+  const spec = filters[name] ?? { anyOf: name };
+  if ('allOf' in spec) return undefined;
+  const asked = 'anyOf' in spec ? spec.anyOf : spec.noneOf;
+  // The listing index finds one value of a sort key, not several, and not all others.
+  if (asked in sortKeys && ('noneOf' in spec || fieldKind === 'list')) return `can filter ${asked} by one value only`;
+  return asked in sortKeys || asked in values ? undefined : 'declares no such filter';
 }
 
 function readFilter(resource: Resource, field: DescField, asked: unknown): Filter[] {
@@ -59,9 +61,13 @@ function readList(field: DescField, asked: readonly unknown[]): string[] {
   });
 }
 
-/** What is not set, or set to nothing, asks for nothing. */
+/** What is not set asks for nothing. Most fields cannot tell whether they are set: their zero asks for nothing either. */
 const readOne = (field: DescField, asked: unknown): string[] =>
-  asked === undefined || asked === '' || asked === 0 ? [] : [readValue(field, field.name, asked)];
+  asked === undefined || asked === '' || asked === 0 || (asked === false && !isOptional(field))
+    ? []
+    : [readValue(field, field.name, asked)];
+
+const isOptional = ({ presence }: DescField): boolean => presence === FeatureSet_FieldPresence.EXPLICIT;
 
 function readValue(field: DescField, path: string, value: unknown): string {
   const known = field.enum?.values.filter(({ number }) => number !== 0);

@@ -1,8 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { DescField } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, notFound } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { encodeJson } from '../../contract/json/encode.ts';
+import { onlyListOf } from '../../contract/divided.ts';
+import { asOctets, encodeOctets } from '../../contract/json/encode.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import type { Call } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
@@ -11,7 +13,9 @@ import type { ErrorContext } from '../status.ts';
 import { statusJson } from '../status.ts';
 import { hasBody, readBody } from './body.ts';
 import { createCors } from './cors.ts';
+import { createDepartures } from './departures.ts';
 import { httpHead, wrongVerb } from './http-error.ts';
+import { createPageStream } from './page-stream.ts';
 import { parseTarget } from './path.ts';
 import { quotable } from './problems.ts';
 import type { RequestReader } from './request.ts';
@@ -34,8 +38,8 @@ export interface RestOptions {
 interface Answer {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
-  /** JSON; empty for no body at all. */
-  readonly text: string;
+  /** JSON in UTF-8, a character for each byte; empty for no body at all. */
+  readonly octets: string;
 }
 
 /** Every method of the table over HTTP/1.1 and JSON. It answers any request, an unknown path too, and so comes last. */
@@ -43,12 +47,22 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
   const { methods, call, serviceDomain, newRequestId, maxBodyBytes = 4 * 1024 * 1024, log } = options;
   const router = createRouter(methods);
   const cors = createCors(options.cors);
+  const leaveTogether = createDepartures();
   const readers = new Map<Route, RequestReader>();
+  const lists = new Map<Method, DescField>();
   for (const method of methods) {
+    const list = onlyListOf(method.desc.output);
+    if (list) lists.set(method, list);
     for (const route of method.routes) readers.set(route, requestReader(method, route));
   }
 
-  async function answer(req: IncomingMessage, requestId: string, cancellation: Cancellation): Promise<Answer> {
+  /** Nothing for an answer that is on its way already. */
+  async function answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    requestId: string,
+    cancellation: Cancellation,
+  ): Promise<Answer | undefined> {
     const { method: verb = '', headers } = req;
     let domain: string | undefined;
     try {
@@ -58,14 +72,20 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       if (match.kind === 'other verbs') {
         const allow = allowed(match.allow);
         if (verb !== 'OPTIONS') throw wrongVerb(verb, allow);
-        return { status: 204, headers: { allow, ...cors.preflight(headers.origin, allow) }, text: '' };
+        return { status: 204, headers: { allow, ...cors.preflight(headers.origin, allow) }, octets: '' };
       }
       domain = match.method.domain;
-      return await perform(match, query, req, requestId, cancellation);
+      return await perform(match, query, req, res, requestId, cancellation);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId }, 'request failed');
       const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the request failed');
-      return failure(known, { domain, serviceDomain, requestId });
+      if (!res.headersSent) return failure(known, { domain, serviceDomain, requestId });
+      // Too late for a status: cut off, the answer cannot pass for a whole one.
+      if (!res.destroyed) {
+        log.warn({ requestId, reason: known.message }, 'answer cut off');
+        res.destroy();
+      }
+      return undefined;
     }
   }
 
@@ -73,12 +93,15 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     { method, route, variables }: Found,
     query: string,
     req: IncomingMessage,
+    res: ServerResponse,
     requestId: string,
     cancellation: Cancellation,
-  ): Promise<Answer> {
+  ): Promise<Answer | undefined> {
     const read = readers.get(route);
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
     const headers: OutgoingHttpHeaders = {};
+    const list = lists.get(method);
+    const stream = list && createPageStream(res, method.desc.output, list, () => headOf(req, requestId));
     const response = await call({
       method,
       wire: 'rest',
@@ -89,13 +112,24 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       setHeader(name, value) {
         headers[name] = value;
       },
+      sendPage: stream?.send,
       read: () =>
         hasBody(req)
           ? readBody(req, route, maxBodyBytes).then((body) => read({ variables, query, body }))
           : read({ variables, query, body: undefined }),
     });
+    if (stream && res.headersSent) {
+      stream.end(response);
+      return undefined;
+    }
     const isEmpty = method.desc.output.typeName === EmptySchema.typeName;
-    return { status: 200, headers, text: isEmpty ? '' : encodeJson(method.desc.output, response) };
+    return { status: 200, headers, octets: isEmpty ? '' : encodeOctets(method.desc.output, response) };
+  }
+
+  /** What every answer begins with. */
+  function headOf(req: IncomingMessage, requestId: string): OutgoingHttpHeaders {
+    const head = { 'x-request-id': requestId, 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
+    return Object.assign(head, cors.headers(req.headers.origin));
   }
 
   return (req, res) => {
@@ -104,18 +138,18 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
     res.once('close', () => {
       if (!res.writableFinished) cancellation.cancel();
     });
-    answer(req, requestId, cancellation).then(({ status, headers, text }) => {
-      const head: OutgoingHttpHeaders = {
-        'x-request-id': requestId,
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'no-store',
-      };
-      if (text !== '') head['content-type'] = 'application/json';
+    answer(req, res, requestId, cancellation).then((answered) => {
+      if (!answered) return;
+      const { status, headers, octets } = answered;
+      const head = headOf(req, requestId);
+      if (octets !== '') head['content-type'] = 'application/json';
       // RFC 9110 section 8.6: none with 204.
-      if (status !== 204) head['content-length'] = Buffer.byteLength(text);
-      res.writeHead(status, Object.assign(head, cors.headers(req.headers.origin), headers));
-      // Node leaves out the body of an answer to HEAD by itself.
-      res.end(text);
+      if (status !== 204) head['content-length'] = octets.length;
+      Object.assign(head, headers);
+      leaveTogether(() => {
+        // Node leaves out the body of an answer to HEAD by itself.
+        res.writeHead(status, head).end(octets, 'latin1');
+      });
     });
     return true;
   };
@@ -123,7 +157,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
 
 function failure(error: ApiError, context: ErrorContext): Answer {
   const { status, headers } = httpHead(error);
-  return { status, headers, text: JSON.stringify(statusJson(error, context)) };
+  return { status, headers, octets: asOctets(JSON.stringify(statusJson(error, context))) };
 }
 
 /** The verbs of a path, and those that come with them. */

@@ -27,15 +27,16 @@ export function locate(
   problems: Problems,
   parent = '',
 ): Place | undefined {
+  const slots = slotsOf(desc);
+  const direct = slots.get(name)?.field;
+  if (direct !== undefined) return { owner, field: direct, path: childPath(parent, direct.name) };
   const { name: spelling = '', index, rest } = STEP.exec(name)?.groups ?? {};
-  const field = slotsOf(desc).get(spelling)?.field;
+  const field = slots.get(spelling)?.field;
   if (field === undefined) {
     problems.report(childPath(parent, quotable(name)), unknownField(desc));
     return undefined;
   }
   const path = childPath(parent, field.name);
-  if (index === undefined && rest === undefined) return { owner, field, path };
-
   const inside = enter(owner, field, index, path, problems);
   if (inside !== undefined && rest !== undefined)
     return locate(inside.desc, inside.message, rest, problems, inside.path);

@@ -30,7 +30,8 @@ export function parseParameters(text: string, problems: Problems): Parameter[] {
   return parameters;
 }
 
-const decode = (text: string) => percentDecode(text.replaceAll('+', ' '));
+const decode = (text: string) => (ENCODED.test(text) ? percentDecode(text.replaceAll('+', ' ')) : text);
+const ENCODED = /[+%]/;
 
 /** Reads parameters into a message. `boundBy` tells what else gives the field at a path, such as `the body`. */
 export function readParameters(

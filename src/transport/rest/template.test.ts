@@ -14,6 +14,10 @@ test('reads literals, variables and custom verbs', () => {
       { kind: 'literal', text: 'size' },
     ],
     many: 3,
+    variables: [
+      { variable: 'repo_uid', at: 3 },
+      { variable: 'digest', at: 5 },
+    ],
     customVerb: undefined,
   });
   assert.deepEqual(parseTemplate('/a/{group.uid=*}:check'), {
@@ -22,6 +26,7 @@ test('reads literals, variables and custom verbs', () => {
       { kind: 'one', variable: 'group.uid' },
     ],
     many: -1,
+    variables: [{ variable: 'group.uid', at: 1 }],
     customVerb: 'check',
   });
   assert.equal(parseTemplate('/a/b:check').customVerb, 'check');

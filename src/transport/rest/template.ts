@@ -7,6 +7,8 @@ export interface Template {
   readonly segments: readonly Segment[];
   /** Where `**` stands in `segments`; -1 when there is none. */
   readonly many: number;
+  /** The segments that are variables, by where they stand. */
+  readonly variables: readonly { readonly variable: string; readonly at: number }[];
   /** `lookupGroup` in `/iam/v2/groups:lookupGroup`: what google.api.http calls a custom verb. */
   readonly customVerb: string | undefined;
 }
@@ -32,7 +34,10 @@ export function parseTemplate(template: string): Template {
     });
   const many = segments.findIndex(isMany);
   if (many !== segments.findLastIndex(isMany)) throw new Error(`route ${template} has more than one **`);
-  return { segments, many, customVerb };
+  const variables = segments.flatMap((segment, at) =>
+    segment.kind === 'literal' ? [] : { variable: segment.variable, at },
+  );
+  return { segments, many, variables, customVerb };
 }
 
 const isMany = (segment: Segment) => segment.kind === 'many';
@@ -46,11 +51,12 @@ const literals = ({ segments }: Template) => segments.filter((segment) => segmen
 export function matchesTemplate({ segments, many }: Template, path: readonly string[]): boolean {
   const taken = path.length - segments.length + 1;
   if (many < 0 ? taken !== 1 : taken < 0) return false;
-  return segments.every((segment, index) => {
-    if (segment.kind === 'many') return true;
-    const text = path[many >= 0 && index > many ? index + taken - 1 : index];
-    return segment.kind === 'literal' ? text === segment.text : text !== '';
-  });
+  for (const [at, segment] of segments.entries()) {
+    if (segment.kind === 'many') continue;
+    const text = path[many >= 0 && at > many ? at + taken - 1 : at];
+    if (segment.kind === 'literal' ? text !== segment.text : text === '') return false;
+  }
+  return true;
 }
 
 /** A variable and the path segments it takes: `from`, up to but without `to`. */
@@ -61,11 +67,10 @@ export interface Capture {
 }
 
 /** Only for a path that matches. */
-export function capturesOf({ segments, many }: Template, path: readonly string[]): Capture[] {
+export function capturesOf({ segments, many, variables }: Template, path: readonly string[]): Capture[] {
   const taken = path.length - segments.length + 1;
-  return segments.flatMap((segment, index) => {
-    if (segment.kind === 'literal') return [];
-    const from = many >= 0 && index > many ? index + taken - 1 : index;
-    return { variable: segment.variable, from, to: segment.kind === 'many' ? from + taken : from + 1 };
+  return variables.map(({ variable, at }) => {
+    const from = many >= 0 && at > many ? at + taken - 1 : at;
+    return { variable, from, to: at === many ? from + taken : from + 1 };
   });
 }

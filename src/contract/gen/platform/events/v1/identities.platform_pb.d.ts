@@ -18,6 +18,8 @@ export declare const file_platform_events_v1_identities_platform: GenFile;
  */
 export declare type Identity = Message<"chainguard.platform.events.Identity"> & {
   /**
+   * In a request the group to create it in, which may be left out by who creates identities in one group only.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -174,7 +176,7 @@ export declare const IdentityMetadata_OnboardingQuestionsSchema: GenMessage<Iden
  */
 export declare const Identities: GenService<{
   /**
-   * Creates an identity that is proven by fixed keys.
+   * Creates an identity that is proven by fixed keys, and named after its subject.
    *
    * @generated from rpc chainguard.platform.events.Identities.Create
    */

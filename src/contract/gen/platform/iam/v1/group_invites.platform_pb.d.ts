@@ -304,7 +304,7 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Creates a group and an invite to it.
+   * Creates an organization, whose name `group` holds, and an invite to it.
    *
    * @generated from rpc chainguard.platform.iam.GroupInvites.CreateWithGroup
    */

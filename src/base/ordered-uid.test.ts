@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isUid, newUid, parentOf, ROOT } from '../../base/uid.ts';
 import { orderedUid } from './ordered-uid.ts';
+import { isUid, newUid, parentOf, ROOT } from './uid.ts';
 
 test('each uid sorts behind all before it, also within a millisecond and when the clock is set back', () => {
   const group = newUid(ROOT);

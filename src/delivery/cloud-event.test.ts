@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cloudEventHeaders, type EventRow } from './cloud-event.ts';
+
+const row: EventRow = {
+  event_id: 'e1',
+  type: 'dev.example.changed.v1',
+  subject: 'a',
+  time: 0,
+  audience: 'customer',
+  extensions: '{"group":"g"}',
+  actor: null,
+  body_type: null,
+  body: null,
+};
+const headersOf = (changed: { subject?: string }, sink = 'https://example.com/') =>
+  cloudEventHeaders({ ...row, ...changed }, { source: 'https://wharf.example.com', subscription: 's', sink });
+
+test('what is said is there, and what is empty is not', () => {
+  const { 'ce-subject': subject, 'ce-group': group, 'ce-bodytype': bodyType, 'ce-time': time } = headersOf({});
+  assert.deepEqual([subject, group, bodyType, time], ['a', 'g', undefined, '1970-01-01T00:00:00.000Z']);
+});
+
+test('whatever a value holds, it fits into a header', () => {
+  const values = {
+    'a b"%\n': 'a%20b%22%25%0A',
+    'é€😀': '%C3%A9%E2%82%AC%F0%9F%98%80',
+    'half \ud800': 'half%20%EF%BF%BD',
+  };
+  for (const [given, expected] of Object.entries(values)) {
+    assert.equal(headersOf({ subject: given })['ce-subject'], expected);
+    assert.equal(headersOf({}, given)['ce-chainguarddev1webhook'], expected);
+  }
+});

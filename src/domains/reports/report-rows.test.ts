@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { databases, temporaryStore } from '../../../test/support/databases.ts';
+import { newUid, ROOT } from '../../base/uid.ts';
+import { reportsOfDigest, reportsOfRepo } from './report-rows.ts';
+
+const INSERT = `INSERT INTO vulnerability_report
+  (uid, repo, digest, scanner, scanned, vulnerabilities, findings, raw) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+
+for (const database of databases) {
+  describe(`rows of reports on ${database.name}`, () => {
+    test('what does not fit takes the place of nothing that does', async (t) => {
+      const store = await temporaryStore(database);
+      t.after(() => store.close());
+      const group = newUid(ROOT);
+      const repo = newUid(group);
+      const nothing = Buffer.alloc(0);
+      await store.write(async (tx) => {
+        // The newest are by another scanner, and the oldest by the one asked for.
+        for (let time = 1; time <= 60; time++) {
+          await tx.run(INSERT, newUid(repo), repo, 'sha256:a', time > 5 ? 2 : 1, time, '[]', nothing, nothing);
+        }
+      });
+      const { reader } = store;
+      const times = (rows: readonly { scanned: number }[]): number[] => rows.map(({ scanned }) => scanned);
+      assert.deepEqual(times(await reportsOfRepo(reader, repo, { scanner: 1 }, 10)), [5, 4, 3, 2, 1]);
+      assert.deepEqual(times(await reportsOfRepo(reader, repo, { since: 2, until: 3 }, 10)), [3, 2]);
+      assert.deepEqual(times(await reportsOfRepo(reader, repo, {}, 3)), [60, 59, 58]);
+      const ofDigest = (wanted: object) => reportsOfDigest(reader, 'sha256:a', [group], wanted, 10);
+      assert.deepEqual(times(await ofDigest({ scanner: 1, until: 4 })), [4, 3, 2, 1]);
+      assert.deepEqual(await ofDigest({ since: 61 }), []);
+    });
+  });
+}

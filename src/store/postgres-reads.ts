@@ -1,0 +1,88 @@
+import type pg from 'pg';
+import { refuseNul } from './errors.ts';
+import { type Asked, type Gathered, gathered } from './gathered.ts';
+import { type PointRead, pointReadOf } from './point-read.ts';
+import type { Preparing, Query } from './postgres-connection.ts';
+import { inColumns } from './postgres-insert.ts';
+import type { Row, Value } from './store.ts';
+
+type Key = readonly Value[];
+
+/** Runs one statement. */
+export type Run = <R extends Row | Value[]>(query: Query) => Promise<pg.QueryResult<R>>;
+
+export interface Reads {
+  all(sql: string, params: readonly Value[]): Promise<Row[]>;
+  get(sql: string, params: readonly Value[]): Promise<Row | undefined>;
+}
+
+/**
+ * Reads outside of transactions. Those by key that come at the same time are one statement, whatever their keys; of all
+ * others, those that ask for the same.
+ */
+export function createReads(run: Run, preparing: Preparing): Reads {
+  const points = new Map<PointRead, Gathered<Key, Row | undefined>>();
+  const same = new Map<string, Gathered<undefined, Row[]>>();
+
+  async function all(sql: string, params: readonly Value[]): Promise<Row[]> {
+    const query = preparing.statement(sql, params);
+    const key = JSON.stringify([sql, ...params]);
+    const asking = same.get(key) ?? gathered<undefined, Row[]>((asked) => answerAlike(run, query, asked));
+    same.set(key, asking);
+    try {
+      return await asking.ask(undefined);
+    } finally {
+      if (asking.isIdle()) same.delete(key);
+    }
+  }
+
+  function point(read: PointRead, key: Key): Promise<Row | undefined> {
+    refuseNul(key);
+    const asking = points.get(read) ?? gathered(pointAnswers(run, preparing, read));
+    points.set(read, asking);
+    return asking.ask(key);
+  }
+
+  return {
+    all,
+    get(sql, params) {
+      const read = pointReadOf(sql);
+      return read ? point(read, params) : all(sql, params).then(([row]) => row);
+    },
+  };
+}
+
+async function answerAlike(run: Run, query: Query, asked: readonly Asked<undefined, Row[]>[]): Promise<void> {
+  const { rows } = await run<Row>(query);
+  // Each has an array of its own, as it may be sorted.
+  for (const { resolve } of asked) resolve(asked.length === 1 ? rows : [...rows]);
+}
+
+function pointAnswers(run: Run, preparing: Preparing, read: PointRead) {
+  const text = batchText(read);
+  return async (asked: readonly Asked<Key, Row | undefined>[]): Promise<void> => {
+    const keys = asked.flatMap(({ question }) => question);
+    const [columns = []] = inColumns(keys, read.key.length);
+    const query = { ...preparing.statement(text, columns), rowMode: 'array' };
+    const { rows } = await run<Value[]>(query);
+    const found: Row[] = [];
+    for (const [place, ...values] of rows) found[Number(place)] = rowOf(read.columns, values);
+    for (const [at, { resolve }] of asked.entries()) resolve(found[at + 1]);
+  };
+}
+
+/** Rows with the place of their key among those asked for, from 1 on. */
+function batchText({ columns, from, key }: PointRead): string {
+  const names = key.map((_, at) => `k${at}`);
+  const arrays = key.map((_, at) => `$${at + 1}::text[]`);
+  const match = key.map((column, at) => `t.${column} = asked.${names[at]}`);
+  return `SELECT asked.place, ${columns.map((column) => `t.${column}`).join(', ')}
+    FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS asked (${names.join(', ')}, place)
+    JOIN ${from} t ON ${match.join(' AND ')}`;
+}
+
+function rowOf(columns: readonly string[], values: readonly Value[]): Row {
+  const row: Row = {};
+  for (let at = 0; at < columns.length; at++) row[columns[at] as string] = values[at] as Value;
+  return row;
+}
