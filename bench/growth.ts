@@ -128,19 +128,19 @@ async function byRepos(print: Print): Promise<Curve> {
   return { of: 'repos', points };
 }
 
-async function by(of: 'groups' | 'bindings' | 'callers', sizes: readonly number[]): Promise<Curve> {
+async function by(what: 'groups' | 'bindings' | 'callers', of: string, sizes: readonly number[]): Promise<Curve> {
   const usual = { groups: 1_000, bindings: 20, callers: 1 };
   const points = [];
-  for (const x of sizes) points.push({ x, ...(await measure({ ...usual, [of]: x })) });
+  for (const x of sizes) points.push({ x, ...(await measure({ ...usual, [what]: x })) });
   return { of, points };
 }
 
 export async function growth(print: Print): Promise<Curve[]> {
   return [
     await byRepos(print),
-    await by('groups', [100, 1_000, 10_000]),
-    await by('bindings', [1, 10, 100, 1_000]),
-    await by('callers', [1, 10, 100, 1_000]),
+    await by('groups', 'groups, to 20 of which the caller is bound', [100, 1_000, 10_000]),
+    await by('bindings', 'bindings of the caller, none inside of another', [1, 10, 100, 1_000]),
+    await by('callers', 'callers', [1, 10, 100, 1_000]),
   ];
 }
 

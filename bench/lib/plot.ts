@@ -1,10 +1,12 @@
 /** How two costs, in microseconds, grow with the number of something. */
 export interface Curve {
+  /** What there is more and more of. */
   readonly of: string;
   readonly points: readonly { readonly x: number; readonly decision: number; readonly page: number }[];
 }
 
-const SIZE = { width: 320, height: 200, left: 52, bottom: 28, top: 30, right: 14 };
+const SIZE = { width: 340, height: 210, left: 52, bottom: 34, top: 34, right: 30 };
+const LEGEND = 26;
 const COLOURS = { page: '#1f6feb', decision: '#d1242f' } as const;
 
 /** Small charts side by side as SVG, both axes logarithmic: what does not grow is a flat line. */
@@ -15,12 +17,14 @@ export function plot(curves: readonly Curve[]): string {
     Math.ceil(Math.log10(Math.max(...values))),
   ];
   const charts = curves.map((curve, at) =>
-    chart(curve, (at % 2) * SIZE.width, Math.floor(at / 2) * SIZE.height, range),
+    chart(curve, (at % 2) * SIZE.width, LEGEND + Math.floor(at / 2) * SIZE.height, range),
   );
-  const height = Math.ceil(curves.length / 2) * SIZE.height;
+  const height = Math.ceil(curves.length / 2) * SIZE.height + LEGEND;
+  const name = (cost: keyof typeof COLOURS, text: string) => `<tspan fill="${COLOURS[cost]}">${text}</tspan>`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${2 * SIZE.width} ${height}" font-family="sans-serif" font-size="10">
-<title>Cost in microseconds by number of repos, groups, bindings and callers</title>
+<title>Microseconds by number of ${curves.map(({ of }) => of).join(', ')}</title>
 <rect width="100%" height="100%" fill="white"/>
+<text x="${SIZE.left}" y="16" font-size="12">Microseconds for ${name('page', 'a page of 50 by name')} and for ${name('decision', 'a permission decision')}, by number of</text>
 ${charts.join('\n')}
 </svg>
 `;
@@ -34,23 +38,30 @@ function chart({ of, points }: Curve, left: number, top: number, [low, high]: [n
   const atY = (y: number): number => top + SIZE.top + (1 - (Math.log10(y) - low) / (high - low)) * inner.height;
   const decades = Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i));
   const lines = (['page', 'decision'] as const).map((cost) => {
-    const path = points.map((point) => `${atX(point.x).toFixed(1)},${atY(point[cost]).toFixed(1)}`).join(' ');
-    const end = points.at(-1);
-    const label =
-      end &&
-      `<text x="${atX(end.x) - 4}" y="${atY(end[cost]) - 5}" text-anchor="end" fill="${COLOURS[cost]}">${cost === 'page' ? 'page of 50' : cost}</text>`;
-    return `<polyline points="${path}" fill="none" stroke="${COLOURS[cost]}" stroke-width="2"/>${label ?? ''}`;
+    const places = points.map((point) => ({ x: px(atX(point.x)), y: px(atY(point[cost])), value: point[cost] }));
+    const path = places.map(({ x, y }) => `${x},${y}`).join(' ');
+    const dots = places.map(
+      ({ x, y, value }) =>
+        `<circle cx="${x}" cy="${y}" r="3" fill="${COLOURS[cost]}"/><text x="${x}" y="${y - 7}" text-anchor="middle" fill="${COLOURS[cost]}">${figure(value)}</text>`,
+    );
+    return `<polyline points="${path}" fill="none" stroke="${COLOURS[cost]}" stroke-width="2"/>${dots.join('')}`;
   });
   return [
-    `<text x="${left + SIZE.left}" y="${top + 16}" font-weight="bold">microseconds by number of ${of}</text>`,
+    `<text x="${left + SIZE.left}" y="${top + 16}" font-weight="bold">${of}</text>`,
     ...decades.map(
       (y) =>
-        `<line x1="${left + SIZE.left}" x2="${left + SIZE.width - SIZE.right}" y1="${atY(y)}" y2="${atY(y)}" stroke="#ddd"/><text x="${left + SIZE.left - 4}" y="${atY(y) + 3}" text-anchor="end">${y.toLocaleString('en')}</text>`,
+        `<line x1="${left + SIZE.left}" x2="${left + SIZE.width - SIZE.right}" y1="${px(atY(y))}" y2="${px(atY(y))}" stroke="#ddd"/><text x="${left + SIZE.left - 12}" y="${px(atY(y)) + 3}" text-anchor="end" fill="#666">${figure(y)}</text>`,
     ),
     ...points.map(
       ({ x }) =>
-        `<text x="${atX(x)}" y="${top + SIZE.height - 12}" text-anchor="middle">${x.toLocaleString('en')}</text>`,
+        `<text x="${px(atX(x))}" y="${top + SIZE.height - 16}" text-anchor="middle" fill="#666">${figure(x)}</text>`,
     ),
     ...lines,
   ].join('\n');
 }
+
+/** A tenth of a pixel is as exact as anybody sees. */
+const px = (value: number): number => Math.round(value * 10) / 10;
+
+const figure = (value: number): string =>
+  value < 10 ? value.toPrecision(2).replace(/\.0$/, '') : Math.round(value).toLocaleString('en');

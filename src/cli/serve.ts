@@ -40,6 +40,12 @@ async function serve(flags: Flags): Promise<void> {
     process.exit(1);
   });
   if (isWorker) return serveAsWorker(config, log);
+  if (config.workers === 1) {
+    letYoungSpaceGrow(false);
+    await import('../main.ts');
+    // Before anything is said that would be said again.
+    beginAnewIfCompiled();
+  }
   for (const variable of unknownVariables(process.env)) {
     log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists them all`);
   }
@@ -57,7 +63,6 @@ async function startAlone(config: Config, log: Log, options: StartOptions = {}):
   letYoungSpaceGrow(false);
   try {
     const { startServer } = await import('../main.ts');
-    beginAnewIfCompiled();
     const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });
     return { started: { url, organization, firstStart, data: config.data }, stop };
   } catch (error) {

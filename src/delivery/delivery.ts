@@ -95,6 +95,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if ((await fanOut(store, { now: clock(), delayMs: schedule[0] ?? 0, retentionMs })) > 0) lookAgain = true;
         const claims = await claim(store, room(), clock(), timeoutMs * LEASE_TIMEOUTS);
         for (const each of claims) begin(each);
+        // Under a stream of writes, a look at each commit would cost as much as the commits.
+        if (lookAgain) await delay(GATHER_MS);
       }
       const due = await nextDue(store.reader);
       const { working, failing } = room();

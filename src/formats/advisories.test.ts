@@ -243,6 +243,12 @@ describe('OpenVEX', () => {
     );
   });
 
+  test('as many statements as a document holds are read in a moment', { timeout: 20_000 }, () => {
+    const [statement] = openVex.statements;
+    const [advisory] = taken(JSON.stringify({ ...openVex, statements: Array(60_000).fill(statement) }));
+    assert.equal(advisory?.events?.length, 60_000);
+  });
+
   test('statements about one product and vulnerability are the events of one advisory', () => {
     const [git, spared, image, django, ...none] = taken(JSON.stringify(openVex));
     assert.equal(none.length, 0);

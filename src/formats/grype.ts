@@ -16,7 +16,7 @@ export function readGrype(json: unknown): ScanReport {
     // Since version 6 of its schema, the database tells of itself one level deeper.
     databaseTime: time(database, 'built') ?? time(child(database, 'status'), 'built'),
     time: time(descriptor, 'timestamp'),
-    digests: target ? [...digestsIn(texts(target, 'repoDigests')), text(target, 'manifestDigest')].filter(Boolean) : [],
+    digests: target ? [...digestsIn(target, 'repoDigests'), text(target, 'manifestDigest')].filter(Boolean) : [],
     findings: children(report, 'matches', MAX_FINDINGS).map(findingIn),
   };
 }

@@ -29,8 +29,8 @@ export const members = (node: Node): Node[] =>
 /** The text under a key; empty when there is none. */
 export const text = (node: Node, key: string): string => cut(textOf(node.fields[key], pathOf(node, key)));
 
-export const texts = (node: Node, key: string): string[] =>
-  itemsOf(node, key, MAX_LIST).map((item, at) => cut(textOf(item, `${pathOf(node, key)}[${at}]`)));
+export const texts = (node: Node, key: string, most = MAX_LIST): string[] =>
+  itemsOf(node, key, most).map((item, at) => cut(textOf(item, `${pathOf(node, key)}[${at}]`)));
 
 /** Nobody reads on, and whoever does has the report itself. */
 const cut = (value: string): string => (value.length > MAX_TEXT ? value.slice(0, MAX_TEXT).toWellFormed() : value);

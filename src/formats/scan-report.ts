@@ -1,3 +1,5 @@
+import { type Node, texts } from './scan-fields.ts';
+
 /** What a vulnerability scanner says about an image, whichever scanner it was. */
 export interface ScanReport {
   readonly scanner: 'grype' | 'trivy';
@@ -70,8 +72,10 @@ const FIX_STATES: ReadonlyMap<string, FixState> = new Map(
 export const fixStateOf = (word: string): FixState | undefined => FIX_STATES.get(word);
 
 const DIGEST = /@(sha256:[0-9a-f]{64})$/;
+/** Each is looked for in the repo; an image has one name for each registry that it was pushed to. */
+const MAX_NAMES = 50;
 
-/** The digests in references such as `host/name@sha256:…`, each once: many names may mean the same image. */
-export const digestsIn = (references: readonly string[]): string[] => [
-  ...new Set(references.flatMap((reference) => DIGEST.exec(reference)?.[1] ?? [])),
+/** The digests in a list of names such as `host/name@sha256:…`, each once: many names may mean the same image. */
+export const digestsIn = (node: Node, key: string): string[] => [
+  ...new Set(texts(node, key, MAX_NAMES).flatMap((name) => DIGEST.exec(name)?.[1] ?? [])),
 ];

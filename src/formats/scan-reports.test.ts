@@ -130,8 +130,13 @@ test('findings are counted before they are read', () => {
 });
 
 test('an image is named once, under however many names', () => {
-  const RepoDigests = Array.from({ length: 900 }, (_, n) => `host-${n}/app@${DIGEST}`);
-  assert.deepEqual(readTrivy({ ...trivyReport({ found: [] }), Metadata: { RepoDigests } }).digests, [DIGEST]);
+  const named = (count: number) =>
+    readTrivy({
+      ...trivyReport({ found: [] }),
+      Metadata: { RepoDigests: Array.from({ length: count }, (_, n) => `host-${n}/app@${DIGEST}`) },
+    }).digests;
+  assert.deepEqual(named(50), [DIGEST]);
+  assert.throws(() => named(51), { field: 'Metadata.RepoDigests' });
 });
 
 test('a field of a wrong kind is named', () => {

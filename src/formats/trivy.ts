@@ -13,7 +13,7 @@ export function readTrivy(json: unknown): ScanReport {
     scannerVersion: text(child(report, 'Trivy'), 'Version'),
     databaseTime: undefined,
     time: time(report, 'CreatedAt'),
-    digests: digestsIn(texts(child(report, 'Metadata'), 'RepoDigests')),
+    digests: digestsIn(child(report, 'Metadata'), 'RepoDigests'),
     findings: bounded(children(report, 'Results')).flatMap(findingsIn),
   };
 }

@@ -12,11 +12,7 @@ export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: nu
     let stopWatching = (): void => {};
     // Most answers are there before the event loop turns, and until then nothing could be noticed anyway: they need no watch.
     const soon = setImmediate(() => {
-      // A database that is asked over a socket takes a little longer: also for most of these answers a watch costs too much.
-      const timer = setTimeout(() => {
-        stopWatching = watch(incoming, limitMs - PATIENCE_MS, clock, reject);
-      }, PATIENCE_MS);
-      stopWatching = () => clearTimeout(timer);
+      stopWatching = watch(incoming, limitMs, clock, reject);
     });
     const end = (): void => {
       clearImmediate(soon);
@@ -37,15 +33,20 @@ export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: nu
 
 function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error: ApiError) => void) {
   const { deadline } = incoming;
-  const signal = incoming.signal();
   const remaining = deadline === undefined ? limitMs : Math.min(limitMs, deadline - clock());
-  const cancel = () => giveUp(cancelled());
   const timer = setTimeout(() => giveUp(tooLate()), Math.max(0, remaining));
-  if (signal.aborted) cancel();
-  else signal.addEventListener('abort', cancel, { once: true });
+  let signal: AbortSignal | undefined;
+  const cancel = () => giveUp(cancelled());
+  // A signal costs more than the rest of the watch, and most answers from a database over a socket come within a moment.
+  const listening = setTimeout(() => {
+    signal = incoming.signal();
+    if (signal.aborted) cancel();
+    else signal.addEventListener('abort', cancel, { once: true });
+  }, PATIENCE_MS);
   return () => {
     clearTimeout(timer);
-    signal.removeEventListener('abort', cancel);
+    clearTimeout(listening);
+    signal?.removeEventListener('abort', cancel);
   };
 }
 

@@ -1,5 +1,5 @@
-/** So many answers are under way at once: should one hang, the next does not wait for it. */
-const LANES = 2;
+/** After so long another answer is begun beside the one under way, lest all wait for one that hangs. */
+const PATIENCE_MS = 20;
 const MAX_BATCH = 100;
 
 export interface Asked<Q, A> {
@@ -17,17 +17,20 @@ export interface Gathered<Q, A> {
  * Questions that come faster than they are answered are answered many at a time. One that comes alone goes at once, and the
  * work for an answer always begins after its question was asked, so that nobody is told anything older.
  */
-export function gathered<Q, A>(answerAll: (asked: readonly Asked<Q, A>[]) => Promise<void>): Gathered<Q, A> {
+export function gathered<Q, A>(
+  answerAll: (asked: readonly Asked<Q, A>[]) => Promise<void>,
+  now: () => number = () => performance.now(),
+): Gathered<Q, A> {
   let waiting: Asked<Q, A>[] = [];
-  let lanes = LANES;
+  let underWay = 0;
+  let begun = 0;
 
-  function proceed(): void {
-    while (lanes > 0 && waiting.length > 0) {
-      const asked = waiting.length > MAX_BATCH ? waiting.splice(0, MAX_BATCH) : waiting;
-      if (asked === waiting) waiting = [];
-      lanes--;
-      void answer(asked);
-    }
+  function begin(): void {
+    const asked = waiting.length > MAX_BATCH ? waiting.splice(0, MAX_BATCH) : waiting;
+    if (asked === waiting) waiting = [];
+    underWay++;
+    begun = now();
+    void answer(asked);
   }
 
   async function answer(asked: readonly Asked<Q, A>[]): Promise<void> {
@@ -36,16 +39,16 @@ export function gathered<Q, A>(answerAll: (asked: readonly Asked<Q, A>[]) => Pro
     } catch (error) {
       for (const { reject } of asked) reject(error);
     }
-    lanes++;
-    proceed();
+    underWay--;
+    if (waiting.length > 0) begin();
   }
 
   return {
     ask: (question) =>
       new Promise((resolve, reject) => {
         waiting.push({ question, resolve, reject });
-        proceed();
+        if (underWay === 0 || now() - begun >= PATIENCE_MS) begin();
       }),
-    isIdle: () => lanes === LANES,
+    isIdle: () => underWay === 0,
   };
 }

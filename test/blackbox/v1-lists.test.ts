@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { newUid } from '../../src/base/uid.ts';
@@ -11,19 +14,24 @@ import { Registry } from '../../src/contract/gen/platform/registry/v1/registry.p
 import { repos } from '../../src/domains/registry/repos.ts';
 import { insertAll } from '../../src/resource/write.ts';
 import { callerWith } from '../support/callers.ts';
+import { databases } from '../support/databases.ts';
 import { type Bench, everywhere } from '../support/everywhere.ts';
 import { withStore } from '../support/images.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { wires } from '../support/wires.ts';
 
 /** More than two pages of v2, which has 200 in one at most. */
 const MANY = 450;
 
-async function fill(bench: Bench, parent: string): Promise<void> {
+/** Puts repos past the rules of the API, which allow no long descriptions. Answers their uids in order. */
+async function fill(server: TestServer, parent: string, description = '"quoted",\u2028]}'): Promise<string[]> {
   const drafts = Array.from({ length: MANY }, (_, i) => ({
-    message: create(RepoSchema, { name: `repo-${MANY - i}`, description: `"${i}",\u2028]}` }),
+    message: create(RepoSchema, { name: `repo-${MANY - i}`, description }),
     uid: newUid(parent),
     parent,
   }));
-  await withStore(bench.server, (store) => store.write((tx) => insertAll(tx, repos, drafts, 1_000)));
+  await withStore(server, (store) => store.write((tx) => insertAll(tx, repos, drafts, 1_000)));
+  return drafts.map(({ uid }) => uid).sort();
 }
 
 /** All of v2, page by page. */
@@ -42,8 +50,8 @@ everywhere('long lists of v1', (bench) => {
   test('a list has everything that the pages of v2 have, in their order', async () => {
     const group = await bench.newGroup();
     const [first, second] = [await bench.newGroup(group), await bench.newGroup(group)];
-    await fill(bench, first);
-    await fill(bench, second);
+    await fill(bench.server, first);
+    await fill(bench.server, second);
     const all = await walk(bench, group);
     assert.equal(all.length, 2 * MANY);
 
@@ -78,3 +86,24 @@ everywhere('long lists of v1', (bench) => {
     assert.deepEqual(none, []);
   });
 });
+
+for (const database of databases) {
+  test(`a list is read no faster than its client reads, on ${database.name}`, async (t) => {
+    const server = await startTestServer(database);
+    t.after(server.remove);
+    const [rest = assert.fail()] = wires;
+    const api = rest.connect(server.url, server.token);
+    // 13 MB, which is more than the sockets between the two hold.
+    const uids = await fill(server, server.organization, 'x'.repeat(30_000));
+    const last = uids.at(-1) ?? assert.fail();
+
+    const request = get(`${server.url}/registry/v1/repos`, { headers: { authorization: `Bearer ${server.token}` } });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    await api.call(ReposService.method.deleteRepo, { uid: last });
+    const { items } = JSON.parse(await text(response)) as { items: { id: string }[] };
+    assert.deepEqual(
+      items.map(({ id }) => id),
+      uids.filter((uid) => uid !== last),
+    );
+  });
+}

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,17 +10,20 @@ import { ociClient, pushImage } from '../../../test/support/oci-client.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { type Result, runHere, scratch, standIn } from '../testing.ts';
 
-const HELPER = fileURLToPath(new URL('../docker-credential-wharf.ts', import.meta.url));
+const HELPER = fileURLToPath(new URL('../docker-credential-wharf.sh', import.meta.url));
 
-/** Runs the helper as docker does. */
+/** Runs the helper as docker does: by a link on the PATH, where our own Node is not. */
 function helper(verb: string, input: string, env: Record<string, string>): Promise<Result> {
-  return new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH, ...env } };
-    const child = execFile(process.execPath, [HELPER, verb], options, (error, stdout, stderr) =>
+  const directory = mkdtempSync(join(tmpdir(), 'wharf-helper-'));
+  const link = join(directory, 'docker-credential-wharf');
+  symlinkSync(HELPER, link);
+  return new Promise<Result>((resolve) => {
+    const options = { env: { PATH: '/usr/bin:/bin', ...env } };
+    const child = execFile(link, [verb], options, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
     );
     child.stdin?.end(input);
-  });
+  }).finally(() => rmSync(directory, { recursive: true }));
 }
 
 /** A user with a home of their own, and a server that takes the token `good`. */

@@ -12,7 +12,7 @@ export const NOBODY = 'Wharfinger';
 /** Reads an OpenVEX document: an advisory for each vulnerability and product, with an event for each statement. */
 export function decodeOpenVex(value: unknown): AdvisoryJson[] {
   const document = fieldsOf(value, '');
-  const found = new Map<string, { advisory: AdvisoryJson; rest?: Fields }>();
+  const found = new Map<string, { advisory: AdvisoryJson; events: EventJson[]; rest?: Fields }>();
   const statements = listOf(document.statements, 'statements');
   if (statements.length === 0) throw damaged('statements', 'must have at least one statement');
   for (const [at, statement] of statements.entries()) {
@@ -20,14 +20,14 @@ export function decodeOpenVex(value: unknown): AdvisoryJson[] {
     const given = fieldsOf(statement, field);
     const rest = readRest(textOf(given['@id'], `${field}.@id`), `${field}.@id`);
     for (const { advisory, event } of readStatement(document, given, field)) {
-      const known = found.get(advisory.advisoryId) ?? { advisory, ...(rest && { rest }) };
+      const known = found.get(advisory.advisoryId) ?? { advisory, events: [], ...(rest && { rest }) };
       // A statement may cover several versions of a product, which are several fixes of one advisory.
-      known.advisory.events = [...(known.advisory.events ?? []), event];
+      known.events.push(event);
       found.set(advisory.advisoryId, known);
     }
   }
-  return [...found.values()].map(({ advisory, rest }) => {
-    const sorted = { ...advisory, events: inTime(advisory.events ?? []) };
+  return [...found.values()].map(({ advisory, events, rest }) => {
+    const sorted = { ...advisory, events: inTime(events) };
     return rest === undefined ? sorted : checkAdvisory(withRest(sorted, rest), 'statements.@id');
   });
 }

@@ -24,13 +24,21 @@ export function readingOf(resource: Resource, { filters, parts, since }: Selecti
   const faceted = filters.filter((filter) => !keyed.includes(filter) && filter.field in facets);
   const shown = parts ?? (hidden && [SHOWN, ...Object.keys(hidden)]);
   return {
-    equals: keyed.map(({ field, values }) => ({ field, key: values[0] ?? '' })),
+    equals: keyed.map(equalOf),
     since,
     facets: faceted,
     references: filters.filter((filter) => !keyed.includes(filter) && !faceted.includes(filter)),
     parts: parts && { field: PART, values: parts },
     whole: shown?.map((part) => facetKey(PART, part)) ?? [''],
   };
+}
+
+/** A selector lets nothing else through (select.ts); whoever makes filters by hand shall notice too. */
+function equalOf({ field, values, lacks }: Filter): { readonly field: string; readonly key: string } {
+  const [key, another] = values;
+  const isOne = key !== undefined && another === undefined && !lacks;
+  if (!isOne) throw new Error(`${field} can be filtered by one value only`);
+  return { field, key };
 }
 
 export const facetsOf = ({ field, values }: Filter): string[] => values.map((value) => facetKey(field, value));
