@@ -1,10 +1,11 @@
 /** Two processes on one port against one, for reads and for changes, on both databases. */
 import { copied } from './copy.ts';
 import { type Dataset, dataset } from './data.ts';
+import { cpuSecondsOfAll } from './lib/cpu.ts';
 import { httpLoad, type Target } from './lib/load.ts';
 import { startPostgres } from './lib/postgres.ts';
 import { type Print, type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { warmAndCompare } from './lib/rounds.ts';
+import { compareLoad, warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 import { getPath, listPath } from './rest.ts';
@@ -12,6 +13,7 @@ import { createTarget } from './writes.ts';
 
 interface Case {
   readonly what: string;
+  readonly bar?: { readonly atLeast: number };
   target(server: BenchServer, data: Dataset): Target;
 }
 
@@ -20,6 +22,7 @@ const at = ({ url, headers }: BenchServer, path: string): Target => ({ url, path
 /** The generator needs a part of the two cores too: the dearer a request, the smaller its part. */
 const PAGES: Case = {
   what: 'pages of 200',
+  bar: { atLeast: 1.4 },
   target: (server, data) => at(server, listPath(data, 200)),
 };
 
@@ -35,23 +38,47 @@ const READS: Case = {
 
 const CREATES: Case = { what: 'creates', target: createTarget };
 
-async function compare(data: Dataset, databaseUrl: string | undefined, cases: readonly Case[]) {
+const SHORT_ROUNDS = 5;
+
+async function compare(data: Dataset, databaseUrl: string | undefined, cases: readonly Case[]): Promise<Comparison[]> {
   const one = await startBenchServer(data, { databaseUrl });
   const two = await startBenchServer(data, { databaseUrl, workers: 2 });
-  const compared = [];
+  const compared: Comparison[] = [];
   try {
-    for (const { what, target } of cases) {
-      const { ratio, a, b } = await warmAndCompare(
-        (seconds) => httpLoad(target(two, data), { seconds }),
-        (seconds) => httpLoad(target(one, data), { seconds }),
-      );
-      compared.push({ what, ratio, figures: `${short(a)}/s against ${short(b)}/s` });
+    for (const { what, bar, target } of cases) {
+      const [a, b] = [loadOn(two, target(two, data)), loadOn(one, target(one, data))];
+      // What has a bar gets the time to show it.
+      const { ratio, ...rates } = await (bar
+        ? warmAndCompare(a.load, b.load)
+        : compareLoad(a.load, b.load, SHORT_ROUNDS));
+      const cost = `${short(a.cost())} against ${short(b.cost())} microseconds of processor time for each`;
+      const figures = `${short(rates.a)}/s against ${short(rates.b)}/s, ${cost}`;
+      compared.push({ what, value: ratio, figures, ...(bar && { bar }) });
     }
     return compared;
   } finally {
     await one.stop();
     await two.stop();
   }
+}
+
+interface Comparison extends Pick<Result, 'value' | 'figures' | 'bar'> {
+  readonly what: string;
+}
+
+/** Load on a server, and what a request has cost all of its processes: on a busy machine that tells more than the rate. */
+function loadOn({ pid }: BenchServer, target: Target) {
+  let [cpu, requests] = [0, 0];
+  return {
+    async load(seconds: number): Promise<number> {
+      const before = cpuSecondsOfAll(pid) ?? Number.NaN;
+      const rate = await httpLoad(target, { seconds });
+      cpu += (cpuSecondsOfAll(pid) ?? Number.NaN) - before;
+      requests += rate * seconds;
+      return rate;
+    },
+    cost: (): number => (cpu / requests) * 1e6,
+  };
 }
 
 async function onPostgres(data: Dataset, print: Print, cases: readonly Case[]) {
@@ -63,24 +90,19 @@ async function onPostgres(data: Dataset, print: Print, cases: readonly Case[]) {
   }
 }
 
-export const workers: Suite = async (print): Promise<Result[]> => {
+export const workers: Suite = async (print) => {
   const data = await dataset(SMALL, print);
-  const [pages, ...others] = await compare(data, undefined, [PAGES, READS, CREATES]);
-  if (pages === undefined) return [];
-  const baseline = 'one';
-  const more = [
-    ...others.map((one) => ({ ...one, where: 'SQLite' })),
-    ...(await onPostgres(data, print, [READS, CREATES])).map((one) => ({ ...one, where: 'PostgreSQL' })),
-  ];
-  return [
-    {
-      ...{ benchmark: 'two server processes (wharf serve --workers 2)', baseline, value: pages.ratio, unit: 'times' },
-      ...{ bar: { atLeast: 1.4 }, figures: `${pages.figures}, ${pages.what}` },
-    },
-    ...more.map(({ what, where, ratio, figures }) => ({
-      ...{ benchmark: `two server processes, ${what}, on ${where}`, baseline, value: ratio, unit: 'times', figures },
-    })),
-  ];
+  const results: Result[] = [];
+  for (const [where, compared] of [
+    ['', await compare(data, undefined, [PAGES, READS, CREATES])],
+    [', on PostgreSQL', await onPostgres(data, print, [READS, CREATES])],
+  ] as const) {
+    for (const { what, ...rest } of compared) {
+      const benchmark = `two server processes (wharf serve --workers 2), ${what}${where}`;
+      results.push({ benchmark, baseline: 'one', unit: 'times', ...rest });
+    }
+  }
+  return results;
 };
 
 if (import.meta.main) await runAlone(workers);

@@ -14,6 +14,16 @@ export function cpuSeconds(pid: number): number | undefined {
   }
 }
 
+/** Processor time that a process and its children have used. */
+export function cpuSecondsOfAll(pid: number): number | undefined {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    return [pid, ...children.map(Number)].reduce((sum, one) => sum + (cpuSeconds(one) ?? Number.NaN), 0);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Resident memory in MB, peaks apart. */
 export function residentMb(pid: number): number {
   const pages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);

@@ -17,15 +17,20 @@ const SECONDS = 1;
 export async function warmAndCompare(a: Measured, b: Measured): Promise<Compared> {
   await a(WARM_SECONDS);
   await b(WARM_SECONDS);
+  return compareLoad(a, b, ROUNDS);
+}
+
+/** Compares two servers that are warm. */
+export function compareLoad(a: Measured, b: Measured, rounds: number): Promise<Compared> {
   return interleaved(
-    ROUNDS,
+    rounds,
     () => a(SECONDS),
     () => b(SECONDS),
   );
 }
 
 /** So many seconds of it, and how fast it was. */
-type Measured = (seconds: number) => Promise<number>;
+export type Measured = (seconds: number) => Promise<number>;
 
 /** Measures two things in turn, again and again. */
 export async function interleaved(

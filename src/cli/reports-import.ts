@@ -12,8 +12,8 @@ import { openSource } from './imports/source.ts';
 
 /** The most that the server takes of one report, unpacked. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Unpacking and reading reports is work; a request should not take longer than anybody waits. */
-const LIMITS = { records: 20, bytes: 3 * 1024 * 1024 };
+/** Reading reports is work: a server takes four of the largest at once, and no more. */
+const LIMITS = { records: 4, bytes: 3 * 1024 * 1024 };
 
 interface Options {
   readonly repo: string;

@@ -8,6 +8,7 @@ import { beginAnewIfCompiled } from './begin-anew.ts';
 import { createDealer } from './dealer.ts';
 import { messageOf, rootOf } from './failure.ts';
 import { example } from './help.ts';
+import { collectOldSpaceSooner } from './old-space.ts';
 import { stopOnSignals } from './signals.ts';
 import { metricsOfAll } from './worker-metrics.ts';
 import { connectionsFromSupervisor, forkWorker, isWorker, reportStart } from './worker-processes.ts';
@@ -61,6 +62,7 @@ interface Serving {
 
 async function startAlone(config: Config, log: Log, options: StartOptions = {}): Promise<Serving> {
   letYoungSpaceGrow(false);
+  collectOldSpaceSooner();
   try {
     const { startServer } = await import('../main.ts');
     const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });

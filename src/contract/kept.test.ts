@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { GroupSchema } from './gen/chainguard/platform/iam/v2/groups_pb.js';
 import { ListReposResponseSchema, type Repo, RepoSchema } from './gen/chainguard/platform/registry/v2/repos_pb.js';
-import { asOctets, encodeJson, encodeOctets } from './json/encode.ts';
+import { asOctets, encodeOctets } from './json/encode.ts';
 import { isKept, keptBytes, keptJson, readKept, readToKeep } from './kept.ts';
 
 const bytesOf = (name: string, description = ''): Uint8Array =>

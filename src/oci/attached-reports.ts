@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Descriptor, Manifest, ReadConfig } from '../domains/registry/manifest.ts';
-import { MAX_BYTES, prepareReport } from '../domains/reports/prepare.ts';
+import { MAX_BYTES, prepareReport, unpackReport } from '../domains/reports/prepare.ts';
 import { putReport } from '../domains/reports/put-report.ts';
 import { DamagedError, damaged } from '../formats/reading.ts';
 import type { Store } from '../store/store.ts';
@@ -32,7 +32,7 @@ export function createAttachedReports({ store, log }: { readonly store: Store; r
       if (layer.size > MAX_BYTES) throw damaged('', `must be at most ${MAX_BYTES} bytes`);
       const content = await read(layer);
       if (!content) return;
-      const prepared = await prepareReport(content, now);
+      const prepared = await prepareReport(await unpackReport(content), now);
       await store.write((tx) => putReport(tx, repo, subject, prepared, now));
     } catch (error) {
       const about = { repo, subject, layer: layer.digest };

@@ -2,7 +2,7 @@
 const PATIENCE_MS = 20;
 const MAX_BATCH = 100;
 
-export interface Asked<Q, A> {
+interface Asked<Q, A> {
   readonly question: Q;
   resolve(answer: A): void;
   reject(error: unknown): void;
@@ -14,18 +14,26 @@ export interface Gathered<Q, A> {
 }
 
 /**
- * Questions that come faster than they are answered are answered many at a time. One that comes alone goes at once, and the
+ * Questions of one turn of the event loop, and those that come while others are being answered, are answered together. The
  * work for an answer always begins after its question was asked, so that nobody is told anything older.
  */
 export function gathered<Q, A>(
-  answerAll: (asked: readonly Asked<Q, A>[]) => Promise<void>,
+  answerAll: (questions: readonly Q[]) => Promise<readonly A[]>,
   now: () => number = () => performance.now(),
 ): Gathered<Q, A> {
   let waiting: Asked<Q, A>[] = [];
   let underWay = 0;
   let begun = 0;
+  let isComing = false;
+
+  function beginSoon(): void {
+    if (isComing) return;
+    isComing = true;
+    setImmediate(begin);
+  }
 
   function begin(): void {
+    isComing = false;
     const asked = waiting.length > MAX_BATCH ? waiting.splice(0, MAX_BATCH) : waiting;
     if (asked === waiting) waiting = [];
     underWay++;
@@ -35,20 +43,22 @@ export function gathered<Q, A>(
 
   async function answer(asked: readonly Asked<Q, A>[]): Promise<void> {
     try {
-      await answerAll(asked);
+      const answers = await answerAll(asked.map(({ question }) => question));
+      underWay--;
+      for (const [at, { resolve }] of asked.entries()) resolve(answers[at] as A);
     } catch (error) {
+      underWay--;
       for (const { reject } of asked) reject(error);
     }
-    underWay--;
-    if (waiting.length > 0) begin();
+    if (waiting.length > 0) beginSoon();
   }
 
   return {
     ask: (question) =>
       new Promise((resolve, reject) => {
         waiting.push({ question, resolve, reject });
-        if (underWay === 0 || now() - begun >= PATIENCE_MS) begin();
+        if (underWay === 0 || now() - begun >= PATIENCE_MS) beginSoon();
       }),
-    isIdle: () => underWay === 0,
+    isIdle: () => underWay === 0 && waiting.length === 0,
   };
 }

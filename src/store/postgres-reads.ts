@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { refuseNul } from './errors.ts';
-import { type Asked, type Gathered, gathered } from './gathered.ts';
+import { type Gathered, gathered } from './gathered.ts';
 import { type PointRead, pointReadOf } from './point-read.ts';
 import type { Preparing, Query } from './postgres-connection.ts';
 import { inColumns } from './postgres-insert.ts';
@@ -14,6 +14,8 @@ export type Run = <R extends Row | Value[]>(query: Query) => Promise<pg.QueryRes
 export interface Reads {
   all(sql: string, params: readonly Value[]): Promise<Row[]>;
   get(sql: string, params: readonly Value[]): Promise<Row | undefined>;
+  /** Whether all that was asked is answered. */
+  isIdle(): boolean;
 }
 
 /**
@@ -27,12 +29,13 @@ export function createReads(run: Run, preparing: Preparing): Reads {
   async function all(sql: string, params: readonly Value[]): Promise<Row[]> {
     const query = preparing.statement(sql, params);
     const key = JSON.stringify([sql, ...params]);
-    const asking = same.get(key) ?? gathered<undefined, Row[]>((asked) => answerAlike(run, query, asked));
+    const asking = same.get(key) ?? gathered<undefined, Row[]>(({ length }) => answerAlike(run, query, length));
     same.set(key, asking);
     try {
       return await asking.ask(undefined);
     } finally {
-      if (asking.isIdle()) same.delete(key);
+      // Forgotten with its last answer, unless somebody asks again meanwhile.
+      if (asking.isIdle() && same.get(key) === asking) same.delete(key);
     }
   }
 
@@ -49,25 +52,25 @@ export function createReads(run: Run, preparing: Preparing): Reads {
       const read = pointReadOf(sql);
       return read ? point(read, params) : all(sql, params).then(([row]) => row);
     },
+    isIdle: () => same.size === 0 && points.values().every((asking) => asking.isIdle()),
   };
 }
 
-async function answerAlike(run: Run, query: Query, asked: readonly Asked<undefined, Row[]>[]): Promise<void> {
+async function answerAlike(run: Run, query: Query, askers: number): Promise<Row[][]> {
   const { rows } = await run<Row>(query);
   // Each has an array of its own, as it may be sorted.
-  for (const { resolve } of asked) resolve(asked.length === 1 ? rows : [...rows]);
+  return askers === 1 ? [rows] : Array.from({ length: askers }, () => [...rows]);
 }
 
 function pointAnswers(run: Run, preparing: Preparing, read: PointRead) {
   const text = batchText(read);
-  return async (asked: readonly Asked<Key, Row | undefined>[]): Promise<void> => {
-    const keys = asked.flatMap(({ question }) => question);
-    const [columns = []] = inColumns(keys, read.key.length);
+  return async (keys: readonly Key[]): Promise<(Row | undefined)[]> => {
+    const [columns = []] = inColumns(keys.flat(), read.key.length);
     const query = { ...preparing.statement(text, columns), rowMode: 'array' };
     const { rows } = await run<Value[]>(query);
-    const found: Row[] = [];
-    for (const [place, ...values] of rows) found[Number(place)] = rowOf(read.columns, values);
-    for (const [at, { resolve }] of asked.entries()) resolve(found[at + 1]);
+    const found: (Row | undefined)[] = keys.map(() => undefined);
+    for (const [place, ...values] of rows) found[Number(place) - 1] = rowOf(read.columns, values);
+    return found;
   };
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { closed } from './errors.ts';
 import { createPreparing, rethrow } from './postgres-connection.ts';
@@ -18,29 +19,26 @@ export interface PostgresOptions {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const WATCH_MARGIN_MS = 2_000;
+/** How often a closing store looks whether all reads are answered. */
+const CLOSE_LOOK_MS = 5;
 
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   const pool = createPool(url, options);
   const preparing = createPreparing();
-  const reads = createReads((query) => tracked(pool.query(query).catch(rethrow)), preparing);
+  const reads = createReads((query) => pool.query(query).catch(rethrow), preparing);
   const write = createWrites(pool, preparing);
+  /** Writes, for which closing waits. */
   const underWay = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
-
-  /** All that uses the database goes through here, so that closing can wait for it. */
-  function tracked<T>(promise: Promise<T>): Promise<T> {
-    const own = promise.finally(() => underWay.delete(own));
-    underWay.add(own);
-    return own;
-  }
 
   function requireOpen(): void {
     if (closing !== undefined) throw closed();
   }
 
   async function shutDown(): Promise<void> {
-    // Reads that wait for others begin when these end.
-    while (underWay.size > 0) await Promise.allSettled(underWay);
+    await Promise.allSettled(underWay);
+    // Reads may wait for the next turn, or for each other.
+    while (!reads.isIdle()) await sleep(CLOSE_LOOK_MS);
     await pool.end();
   }
 
@@ -59,7 +57,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     reader,
     async write(work, how) {
       requireOpen();
-      return tracked(write(work, how));
+      const writing = write(work, how).finally(() => underWay.delete(writing));
+      underWay.add(writing);
+      return writing;
     },
     ping: async () => void (await reader.get('SELECT 1')),
     close() {

@@ -22,8 +22,9 @@ export interface ReportQuery extends Wanted {
   readonly tag?: string;
 }
 
-/** They come with all their findings. */
+/** They come with all their findings, and each of those takes a kilobyte. */
 const MAX_REPORTS = 200;
+const MAX_FINDINGS = 100_000;
 
 /** Reports with their findings, as far as they are within reach, the newest first. Too many are refused, never cut. */
 export async function findReports(ctx: ReadContext, query: ReportQuery): Promise<Report[]> {
@@ -84,10 +85,13 @@ async function rowsAnywhere(
 async function withFindings({ db }: ReadContext, rows: readonly ReportRow[]): Promise<Report[]> {
   const uids = rows.map(({ uid }) => uid);
   const found = new Map((await findAll(db, reports, uids)).map(({ uid, message }) => [uid, message as Report]));
-  const findings = await findingsIn(db, uids);
+  const { count, byReport } = await findingsIn(db, uids, MAX_FINDINGS);
+  if (count > MAX_FINDINGS) {
+    throw invalid('created_since', `the reports that fit have more than ${MAX_FINDINGS} findings; narrow it`);
+  }
   return uids.flatMap((uid) => {
     const report = found.get(uid);
-    if (report) report.findings = findings.get(uid) ?? [];
+    if (report) report.findings = byReport.get(uid) ?? [];
     return report ?? [];
   });
 }

@@ -11,11 +11,13 @@ import { holdParent } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
 import { holdManifest } from '../registry/manifests.ts';
 import { digestRule } from '../registry/tags.ts';
-import { type PreparedReport, prepareReport } from './prepare.ts';
+import { MAX_BYTES, type PreparedReport, prepareReport, unpackReport } from './prepare.ts';
 import { type PutResult, putReport } from './put-report.ts';
 import { reports } from './reports.ts';
 
 const MAX_REPORTS = 100;
+/** Of all reports of a request, unpacked: reading it takes a second or two. */
+const MAX_TOTAL = 4 * MAX_BYTES;
 
 /** What became of a file before its transaction began. */
 type Read = PreparedReport | DamagedError;
@@ -28,8 +30,19 @@ export const reportImportOperations: Operations = {
       if (given.length > MAX_REPORTS)
         throw invalid('reports', `must have at most ${MAX_REPORTS}; send several batches`);
       const read: Read[] = [];
+      let total = 0;
       // One after the other: together they would need the memory of all of them.
-      for (const { content } of given) read.push(await prepareReport(content, now).catch(asRefusal));
+      for (const { content } of given) {
+        read.push(
+          await unpackReport(content)
+            .then((text) => {
+              total += text.length;
+              if (total <= MAX_TOTAL) return prepareReport(text, now);
+              throw invalid('reports', `must have at most ${MAX_TOTAL} bytes, unpacked; send several batches`);
+            })
+            .catch(asRefusal),
+        );
+      }
       return read;
     },
     async run({ db, now }, request, prepared) {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { asBytes, grypeReport, trivyReport } from '../../../test/support/scans.ts';
+import { ImportReportsRequestSchema } from '../../contract/gen/wharfinger/imports/v1/reports_pb.js';
 import { DamagedError } from '../../formats/reading.ts';
-import { prepareReport } from './prepare.ts';
+import { reportImportOperations } from './import-reports.ts';
+import { MAX_BYTES, prepareReport, unpackReport } from './prepare.ts';
 import { fromColumn } from './vulnerability.ts';
 
 const NOW = Date.parse('2026-08-10T00:00:00Z');
@@ -14,7 +17,7 @@ const samples = [grypeReport({ found }), trivyReport({ found })];
 /** Understood, or refused with a reason: nothing else may happen. */
 async function isJudged(content: Uint8Array): Promise<boolean> {
   try {
-    const { message, columns } = await prepareReport(content, NOW);
+    const { message, columns } = await prepareReport(await unpackReport(content), NOW);
     fromColumn(columns.vulnerabilities);
     return message.counts !== undefined;
   } catch (error) {
@@ -76,6 +79,19 @@ const placesIn = (value: unknown): Place[] =>
 test('the same report is the same, packed or not, with a line break at its end or without', async () => {
   const bytes = asBytes(samples[0]);
   const copies = [bytes, gzipSync(bytes), Buffer.concat([bytes, Buffer.from('\r\n')])];
-  const digests = await Promise.all(copies.map(async (copy) => (await prepareReport(copy, NOW)).message.contentDigest));
+  const digests = await Promise.all(
+    copies.map(async (copy) => (await prepareReport(await unpackReport(copy), NOW)).message.contentDigest),
+  );
   assert.equal(new Set(digests).size, 1);
+});
+
+test('a request holds four of the largest reports and no more, however small they were packed', async () => {
+  const [operation] = Object.values(reportImportOperations);
+  assert.ok(operation?.mode === 'write' && operation.prepare);
+  const ctx = { now: NOW } as Parameters<typeof operation.prepare>[0];
+  const largest = gzipSync(Buffer.concat([Buffer.from('{}'), Buffer.alloc(MAX_BYTES - 3, ' '), Buffer.from('x')]));
+  const prepare = (count: number) =>
+    operation.prepare?.(ctx, create(ImportReportsRequestSchema, { reports: Array(count).fill({ content: largest }) }));
+  assert.equal(((await prepare(4)) as readonly unknown[]).length, 4);
+  await assert.rejects(async () => prepare(5), /reports: must have at most 134217728 bytes, unpacked/);
 });

@@ -35,9 +35,9 @@ const MAX_AHEAD_MS = 24 * 60 * 60 * 1000;
 const compress = promisify(gzip);
 const expand = promisify(gunzip);
 
-/** Takes a report apart; throws a DamagedError that says what is wrong with it. */
-export async function prepareReport(content: Uint8Array, now: number): Promise<PreparedReport> {
-  const bytes = trimmed(await textOf(content));
+/** Takes the text of a report apart; throws a DamagedError that says what is wrong with it. */
+export async function prepareReport(text: Uint8Array, now: number): Promise<PreparedReport> {
+  const bytes = trimmed(text);
   const scan = withLevels(readScan(bytes));
   const { time = now } = scan;
   if (time > now + MAX_AHEAD_MS) {
@@ -62,7 +62,8 @@ function trimmed(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(0, end);
 }
 
-async function textOf(content: Uint8Array): Promise<Uint8Array> {
+/** The text of a report that may be packed by gzip; throws a DamagedError when it is too large. */
+export async function unpackReport(content: Uint8Array): Promise<Uint8Array> {
   const tooLarge = damaged('', `must be at most ${MAX_BYTES / 1024 / 1024} MiB of text`);
   if (content[0] !== 0x1f || content[1] !== 0x8b) {
     if (content.length > MAX_BYTES) throw tooLarge;

@@ -17,7 +17,7 @@ const getReport: Operation = {
     const stored = await find(db, reports, uid);
     if (!stored) throw notFound(reports.kind, uid);
     const report = stored.message as Report;
-    report.findings = (await findingsIn(db, [uid])).get(uid) ?? [];
+    report.findings = (await findingsIn(db, [uid])).byReport.get(uid) ?? [];
     return report;
   },
 };

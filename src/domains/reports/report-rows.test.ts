@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { databases, temporaryStore } from '../../../test/support/databases.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
-import { reportsOfDigest, reportsOfRepo } from './report-rows.ts';
+import { ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
+import { findingsIn, reportsOfDigest, reportsOfRepo } from './report-rows.ts';
 
 const INSERT = `INSERT INTO vulnerability_report
   (uid, repo, digest, scanner, scanned, vulnerabilities, findings, raw) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
@@ -29,6 +32,23 @@ for (const database of databases) {
       const ofDigest = (wanted: object) => reportsOfDigest(reader, 'sha256:a', [group], wanted, 10);
       assert.deepEqual(times(await ofDigest({ scanner: 1, until: 4 })), [4, 3, 2, 1]);
       assert.deepEqual(await ofDigest({ since: 61 }), []);
+    });
+
+    test('findings are read until there are too many', async (t) => {
+      const store = await temporaryStore(database);
+      t.after(() => store.close());
+      const repo = newUid(newUid(ROOT));
+      const uids = Array.from({ length: 4 }, () => newUid(repo));
+      const findings = gzipSync(
+        toBinary(ReportSchema, create(ReportSchema, { findings: Array(3).fill({ id: 'CVE-1' }) })),
+      );
+      await store.write(async (tx) => {
+        for (const uid of uids) await tx.run(INSERT, uid, repo, 'sha256:a', 1, 1, '[]', findings, findings);
+      });
+      const all = await findingsIn(store.reader, uids);
+      assert.deepEqual([all.count, all.byReport.size], [12, 4]);
+      const some = await findingsIn(store.reader, uids, 5);
+      assert.deepEqual([some.count, some.byReport.size], [6, 2]);
     });
   });
 }

@@ -96,15 +96,23 @@ async function rowsOf(
 
 const expand = promisify(gunzip);
 
-/** What reports found, by the uids of the reports. */
-export async function findingsIn(db: Reader, uids: readonly string[]): Promise<ReadonlyMap<string, Finding[]>> {
-  const found = new Map<string, Finding[]>();
+/** What reports found, by the uids of the reports. It ends with the report that makes it more than `most`. */
+export async function findingsIn(
+  db: Reader,
+  uids: readonly string[],
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ readonly count: number; readonly byReport: ReadonlyMap<string, Finding[]> }> {
+  const byReport = new Map<string, Finding[]>();
+  let count = 0;
   for (const some of inBatches(uids)) {
     for (const { uid, findings } of await db.all<{ uid: string; findings: Uint8Array }>(FINDINGS, ...some)) {
-      found.set(uid, fromBinary(ReportSchema, await expand(findings)).findings);
+      const report = fromBinary(ReportSchema, await expand(findings));
+      byReport.set(uid, report.findings);
+      count += report.findings.length;
+      if (count > most) return { count, byReport };
     }
   }
-  return found;
+  return { count, byReport };
 }
 
 /** The vulnerabilities in reports, by the uids of the reports. */
