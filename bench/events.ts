@@ -35,11 +35,11 @@ import { startChild } from './lib/child.ts';
 import { type Result, runAlone, type Suite, short } from './lib/result.ts';
 import { interleaved } from './lib/rounds.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const EVENTS = 2000;
 const SINKS = 20;
 /** Short and many: what disturbs the machine then disturbs few of them. */
-const CREATE_ROUNDS = 25;
+const CREATE_ROUNDS = 15;
 const CREATES = 200;
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -2,7 +2,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { GetRepoRequestSchema, RepoSchema } from '../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
-import { dataset } from './data.ts';
+import { type Dataset, dataset } from './data.ts';
 import { startChild } from './lib/child.ts';
 import { grpcLoad } from './lib/load.ts';
 import { runAlone, type Suite, short } from './lib/result.ts';
@@ -10,12 +10,16 @@ import { warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { BIG } from './lib/sizes.ts';
 
-const PATH = '/chainguard.platform.registry.v2.ReposService/GetRepo';
+/** The call that is measured, of the first sample. */
+export const getRepo = ({ samples }: Dataset): Uint8Array =>
+  toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: samples[0]?.uid ?? '' }));
+
+export const PATH = '/chainguard.platform.registry.v2.ReposService/GetRepo';
 
 export const grpc: Suite = async (print) => {
   const data = await dataset(BIG, print);
   const server = await startBenchServer(data);
-  const request = toBinary(GetRepoRequestSchema, create(GetRepoRequestSchema, { uid: data.samples[0]?.uid ?? '' }));
+  const request = getRepo(data);
   const bare = startChild('bare-grpc.ts');
   try {
     const message = await answerOf(server, request);

@@ -1,8 +1,9 @@
 /** Resident memory: idle, after many requests, and with a million repos; and whether it still grows at the end. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dataset, dataset } from './data.ts';
+import { PATH as GET_REPO, getRepo } from './grpc.ts';
 import { residentMb } from './lib/cpu.ts';
-import { httpLoad } from './lib/load.ts';
+import { grpcLoad, httpLoad } from './lib/load.ts';
 import { runAlone, type Suite, short } from './lib/result.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { BIG, SMALL } from './lib/sizes.ts';
@@ -31,17 +32,25 @@ async function exercise(
   return { sent, steps };
 }
 
+/** The same over gRPC, by calls of one method. */
+async function exerciseGrpc(server: BenchServer, data: Dataset, calls: number): Promise<{ sent: number; mb: number }> {
+  const target = { url: server.url, path: GET_REPO, headers: server.headers };
+  let sent = 0;
+  while (sent < calls) sent += Math.round(2 * (await grpcLoad(target, getRepo(data), 2)));
+  return { sent, mb: residentMb(server.pid) };
+}
+
 export const memory: Suite = async (print) => {
   const [small, big] = [await dataset(SMALL, print), await dataset(BIG, print)];
-  // The first start of a version compiles it, which holds 20 MB more.
-  await (await startBenchServer(small)).stop();
   const server = await startBenchServer(small);
   let idle: number;
   let after: { sent: number; steps: number[] };
+  let overGrpc: { sent: number; mb: number };
   try {
     await delay(1_000);
     idle = residentMb(server.pid);
     after = await exercise(server, small, REQUESTS);
+    overGrpc = await exerciseGrpc(server, small, REQUESTS / 2);
   } finally {
     await server.stop();
   }
@@ -68,6 +77,12 @@ export const memory: Suite = async (print) => {
       value: (last / half - 1) * 100,
       unit: 'percent',
       bar: { atMost: 5 },
+    },
+    {
+      benchmark: 'resident memory after many calls over gRPC as well',
+      value: overGrpc.mb,
+      unit: 'MB',
+      figures: `${overGrpc.sent} calls`,
     },
     {
       benchmark: 'resident memory with a million repos',

@@ -5,7 +5,7 @@ import { cpuSecondsOfAll } from './lib/cpu.ts';
 import { httpLoad, type Target } from './lib/load.ts';
 import { startPostgres } from './lib/postgres.ts';
 import { type Print, type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { compareLoad, warmAndCompare } from './lib/rounds.ts';
+import { warmAndCompare } from './lib/rounds.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 import { getPath, listPath } from './rest.ts';
@@ -38,7 +38,8 @@ const READS: Case = {
 
 const CREATES: Case = { what: 'creates', target: createTarget };
 
-const SHORT_ROUNDS = 5;
+/** For cases that come after another, which has warmed the server already. */
+const WARMER_SECONDS = 3;
 
 async function compare(data: Dataset, databaseUrl: string | undefined, cases: readonly Case[]): Promise<Comparison[]> {
   const one = await startBenchServer(data, { databaseUrl });
@@ -47,10 +48,7 @@ async function compare(data: Dataset, databaseUrl: string | undefined, cases: re
   try {
     for (const { what, bar, target } of cases) {
       const [a, b] = [loadOn(two, target(two, data)), loadOn(one, target(one, data))];
-      // What has a bar gets the time to show it.
-      const { ratio, ...rates } = await (bar
-        ? warmAndCompare(a.load, b.load)
-        : compareLoad(a.load, b.load, SHORT_ROUNDS));
+      const { ratio, ...rates } = await warmAndCompare(a.load, b.load, bar ? undefined : WARMER_SECONDS);
       const cost = `${short(a.cost())} against ${short(b.cost())} microseconds of processor time for each`;
       const figures = `${short(rates.a)}/s against ${short(rates.b)}/s, ${cost}`;
       compared.push({ what, value: ratio, figures, ...(bar && { bar }) });

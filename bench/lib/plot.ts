@@ -24,7 +24,7 @@ export function plot(curves: readonly Curve[]): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${2 * SIZE.width} ${height}" font-family="sans-serif" font-size="10">
 <title>Microseconds by number of ${curves.map(({ of }) => of).join(', ')}</title>
 <rect width="100%" height="100%" fill="white"/>
-<text x="${SIZE.left}" y="16" font-size="12">Microseconds for ${name('page', 'a page of 50 by name')} and for ${name('decision', 'a permission decision')}, by number of</text>
+<text x="${SIZE.left}" y="16" font-size="12">Microseconds of processor time for ${name('page', 'a page of 50 by name')} and for ${name('decision', 'a permission decision')}, by number of</text>
 ${charts.join('\n')}
 </svg>
 `;

@@ -8,29 +8,24 @@ export interface Compared {
 }
 
 /** After so many seconds of load V8 has compiled well what runs hot: a server that just started takes half as long again. */
-const WARM_SECONDS = 7;
+const WARM_SECONDS = 6;
 /** Short and many: what disturbs the machine then disturbs few of them. */
-const ROUNDS = 7;
+const ROUNDS = 5;
 const SECONDS = 1;
 
 /** Puts load on two servers until both are as fast as they get, and then compares them. */
-export async function warmAndCompare(a: Measured, b: Measured): Promise<Compared> {
-  await a(WARM_SECONDS);
-  await b(WARM_SECONDS);
-  return compareLoad(a, b, ROUNDS);
-}
-
-/** Compares two servers that are warm. */
-export function compareLoad(a: Measured, b: Measured, rounds: number): Promise<Compared> {
+export async function warmAndCompare(a: Measured, b: Measured, warmSeconds = WARM_SECONDS): Promise<Compared> {
+  await a(warmSeconds);
+  await b(warmSeconds);
   return interleaved(
-    rounds,
+    ROUNDS,
     () => a(SECONDS),
     () => b(SECONDS),
   );
 }
 
 /** So many seconds of it, and how fast it was. */
-export type Measured = (seconds: number) => Promise<number>;
+type Measured = (seconds: number) => Promise<number>;
 
 /** Measures two things in turn, again and again. */
 export async function interleaved(

@@ -116,7 +116,7 @@ describe('advisory YAML', () => {
       .map((name, at) => `${name}: &${name} [${Array(9).fill(`*${'abcdefghij'[at]}`).join(', ')}]`)
       .join('\n')}\n`;
     assert.match(refusalOf(bomb)[0] ?? '', /is not YAML: Excessive alias count/);
-    const pairs = Array.from({ length: 60_000 }, (_, at) => `- &a${at} x\n- *a${at}\n`).join('');
+    const pairs = Array.from({ length: 101 }, (_, at) => `- &a${at} x\n- *a${at}\n`).join('');
     assert.equal(refusalOf(`a:\n${pairs}`)[0], ': has more than 100 aliases');
     assert.match(refusalOf(`a: ${'['.repeat(20_000)}`)[0] ?? '', /is not YAML/);
     assert.match(
@@ -243,10 +243,12 @@ describe('OpenVEX', () => {
     );
   });
 
-  test('as many statements as a document holds are read in a moment', { timeout: 20_000 }, () => {
-    const [statement] = openVex.statements;
-    const [advisory] = taken(JSON.stringify({ ...openVex, statements: Array(60_000).fill(statement) }));
+  test('as many statements as a document holds are read in a moment', () => {
+    const statements = Array(60_000).fill({ vulnerability: 'CVE-2024-1', products: ['x'], status: 'fixed' });
+    const start = process.cpuUsage();
+    const [advisory] = taken(JSON.stringify({ ...openVex, statements }));
     assert.equal(advisory?.events?.length, 60_000);
+    assert.ok(process.cpuUsage(start).user < 3_000_000);
   });
 
   test('statements about one product and vulnerability are the events of one advisory', () => {

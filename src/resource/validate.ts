@@ -1,5 +1,6 @@
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, isMessage, type Message } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
+import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { type FieldViolation, invalidFields } from '../base/errors.ts';
 import { isOutputOnly, isRequired } from '../contract/behavior.ts';
 import type { Rule } from './definition.ts';
@@ -14,7 +15,7 @@ export function clearOutputOnly(desc: DescMessage, message: Message): void {
   });
 }
 
-/** Refuses a message that lacks a REQUIRED field or breaks a rule. With `only`, looks at those top-level fields alone. */
+/** Refuses a message that lacks a REQUIRED field, breaks a rule or names a time that is none. With `only`, looks at those top-level fields alone. */
 export function validate(
   desc: DescMessage,
   message: Message,
@@ -25,7 +26,7 @@ export function validate(
   const root = reflect(desc, message);
   for (const field of desc.fields) {
     if (only && !only.has(field.name)) continue;
-    missing(root, field, '', found);
+    judge(root, field, '', found);
     const rule = rules[field.name] as Rule<unknown> | undefined;
     const wrong = rule && root.isSet(field) ? rule(plain(root, field)) : undefined;
     if (wrong) found.push({ field: field.name, description: wrong });
@@ -45,16 +46,23 @@ function plain(root: ReflectMessage, field: DescField): unknown {
   return (holder[field.oneof.localName] as { value?: unknown }).value;
 }
 
-function missing(holder: ReflectMessage, field: DescField, prefix: string, found: FieldViolation[]): void {
+function judge(holder: ReflectMessage, field: DescField, prefix: string, found: FieldViolation[]): void {
   const path = prefix + field.name;
   if (!holder.isSet(field)) {
     if (isRequired(field) && !zeroIsAValue(field)) found.push({ field: path, description: 'is required' });
     return;
   }
   forEachChild(holder, field, path, (child, childPath) => {
-    for (const inner of child.fields) missing(child, inner, `${childPath}.`, found);
+    if (isMessage(child.message, TimestampSchema) && !isTime(child.message)) {
+      found.push({ field: childPath, description: 'must be a time of the years 1 to 9999' });
+    }
+    for (const inner of child.fields) judge(child, inner, `${childPath}.`, found);
   });
 }
+
+/** JSON can say no other times, and no database holds them; a binary message may say anything. */
+const isTime = ({ seconds, nanos }: Timestamp): boolean =>
+  seconds >= -62_135_596_800n && seconds <= 253_402_300_799n && nanos >= 0 && nanos <= 999_999_999;
 
 /** Without presence, `false` and 0 cannot be told from absent. */
 const zeroIsAValue = (field: DescField): boolean =>

@@ -9,11 +9,10 @@ import { together } from './together.ts';
 const MAX_PREPARED = 500;
 
 export type Query = pg.QueryConfig<Value[]>;
-export type Prepare = (sql: string, params: readonly Value[]) => Query;
 
 /** What the transactions of a store make their statements with. */
 export interface Preparing {
-  readonly statement: Prepare;
+  statement(sql: string, params: readonly Value[]): Query;
   /** The statements, in their order, that insert these rows. */
   rows(insertion: Insertion, values: readonly Value[]): Query[];
 }

@@ -17,7 +17,7 @@ export type Outcome =
  * One who waits for a lock keeps the whole group waiting, so it does not wait for long; by itself it may. Much longer than
  * groups of other servers take, which hold the counters of an organization until they commit.
  */
-const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 300';
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 500';
 
 /** Reads, and at most keeps from being deleted, which all may do at the same time. */
 const READS = /^\s*SELECT\b(?!.*\bFOR UPDATE\b)/s;

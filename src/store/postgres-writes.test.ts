@@ -102,6 +102,23 @@ describe('writes to PostgreSQL that only add', () => {
     assert.ok((await transactions()) < 20, 'the others still went together');
   });
 
+  it('also run again without the one that failed when all that took long', async () => {
+    const results = await Promise.allSettled(
+      [0, 1, 2].map((n) =>
+        add(async (tx) => {
+          await tx.insert(ITEMS, [`k${n}`, n]);
+          if (n === 1) await tx.get('SELECT pg_sleep(0.15)');
+          if (n === 1) throw new Error('late');
+        }),
+      ),
+    );
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.deepEqual(await keys(), ['k0', 'k2']);
+  });
+
   it('meet the errors of their own rows only, also of those that nobody waited for', async () => {
     await store.write((tx) => tx.insert(ITEMS, ['k5', 0]));
     for (const value of ['posted', 'awaited'] as const) {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type Preparing, takeConnection } from './postgres-connection.ts';
 import { isConflict } from './postgres-errors.ts';
-import { runTogether, type Work } from './postgres-group.ts';
+import { type Outcome, runTogether, type Work } from './postgres-group.ts';
 import { transact } from './postgres-transaction.ts';
 import type { Maybe, Transaction, WriteOptions } from './store.ts';
 
@@ -77,30 +77,24 @@ export function createWrites(pool: pg.Pool, preparing: Preparing): Write {
     const outcomes = await attempt(jobs);
     const again: Job[] = [];
     for (const [at, job] of jobs.entries()) {
-      const outcome = outcomes[at] ?? ALONE;
+      const outcome = outcomes[at] as Outcome;
       if (outcome.is === 'done') job.resolve(outcome.value);
       else if (outcome.is === 'failed') job.reject(outcome.error);
       else if (outcome.alone) void runAlone(job);
       else again.push(job);
     }
+    if (again.length === 0) return;
     waiting = [...again, ...waiting];
+    proceedSoon();
   }
 
-  async function attempt(jobs: readonly Job[]) {
-    let connection: Awaited<ReturnType<typeof takeConnection>>;
+  async function attempt(jobs: readonly Job[]): Promise<Outcome[]> {
+    const works = jobs.map(({ work }) => work);
     try {
-      connection = await takeConnection(pool);
+      const connection = await takeConnection(pool);
+      return await runTogether(connection, preparing, works).finally(connection.release);
     } catch (error) {
-      return jobs.map(() => ({ is: 'failed', error }) as const);
-    }
-    try {
-      return await runTogether(
-        connection,
-        preparing,
-        jobs.map(({ work }) => work),
-      );
-    } finally {
-      connection.release();
+      return jobs.map(() => ({ is: 'failed', error }));
     }
   }
 
@@ -112,8 +106,6 @@ export function createWrites(pool: pg.Pool, preparing: Preparing): Write {
     });
   };
 }
-
-const ALONE = { is: 'again', alone: true } as const;
 
 function once(action: () => void): () => void {
   let isDone = false;

@@ -10,7 +10,8 @@ export type Maybe<T> = T | Promise<T>;
 
 /**
  * Statements are constant texts with `$1`-style parameters, understood by both databases.
- * Each text is prepared once per connection, so never build one from request data.
+ * Each text is prepared once per connection, so never build one from request data. Those who ask the same at the same time
+ * may share an answer, so a read has no effect, and nobody changes a row that they were given.
  */
 export interface Reader {
   all<R extends Row>(sql: string, ...params: Value[]): Maybe<R[]>;

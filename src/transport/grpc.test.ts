@@ -83,6 +83,20 @@ test('an error carries the same typed details as over REST', async (t) => {
   );
 });
 
+test('an answer and an error that are there at once need no promise', async (t) => {
+  const { address } = await startServer(t, {
+    call({ method, authorization }) {
+      if (authorization === undefined) throw new ApiError(Code.UNAUTHENTICATED, 'Unauthenticated: who are you?');
+      return create(method.desc.output);
+    },
+  });
+  const client = grpcClient(t, address);
+  const { error, trailer } = await client.call(PING, NOTHING, { metadata: { authorization: 'Bearer token' } });
+  assert.equal(error, undefined);
+  assert.deepEqual(trailer.get('x-request-id'), ['request-1']);
+  assert.equal((await client.call(PING, NOTHING)).error?.code, Code.UNAUTHENTICATED);
+});
+
 test('an error that is not ours says nothing of itself', async (t) => {
   const { address } = await startServer(t, { call: () => Promise.reject(new Error('password is secret')) });
   const { error } = await grpcClient(t, address).call(PING, NOTHING);
