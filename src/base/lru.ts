@@ -1,4 +1,4 @@
-/** A map of bounded size: when it is full, what was not used for longest makes room. */
+/** A map of bounded size: when it is full, what was not used for long makes room. */
 export interface Lru<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): void;
@@ -10,16 +10,24 @@ interface Entry<K, V> {
   value: V;
   older: Entry<K, V> | undefined;
   younger: Entry<K, V> | undefined;
+  /** The use, by their number, that moved it to the end of the chain. */
+  moved: number;
 }
 
 /**
  * The entries are a chain from the oldest to the youngest. The order of a Map would do, but putting an entry in again makes
  * it allocate, in the space that V8 seldom collects: with one such use per request most of the garbage there.
+ *
+ * An entry is moved only when a quarter of the capacity was moved since: whatever is used all the time then stays where it is,
+ * and in the younger part of the chain anyway.
  */
 export function createLru<K, V extends NonNullable<unknown>>(capacity: number): Lru<K, V> {
   const entries = new Map<K, Entry<K, V>>();
   let oldest: Entry<K, V> | undefined;
   let youngest: Entry<K, V> | undefined;
+
+  const slack = Math.floor(capacity / 4);
+  let moves = 0;
 
   const unlink = (entry: Entry<K, V>): void => {
     const { older, younger } = entry;
@@ -31,12 +39,13 @@ export function createLru<K, V extends NonNullable<unknown>>(capacity: number): 
   const append = (entry: Entry<K, V>): void => {
     entry.older = youngest;
     entry.younger = undefined;
+    entry.moved = ++moves;
     if (youngest) youngest.younger = entry;
     else oldest = entry;
     youngest = entry;
   };
   const use = (entry: Entry<K, V>): void => {
-    if (entry === youngest) return;
+    if (moves - entry.moved <= slack) return;
     unlink(entry);
     append(entry);
   };
@@ -59,7 +68,7 @@ export function createLru<K, V extends NonNullable<unknown>>(capacity: number): 
         use(known);
         return;
       }
-      const entry = { key, value, older: undefined, younger: undefined };
+      const entry = { key, value, older: undefined, younger: undefined, moved: 0 };
       entries.set(key, entry);
       append(entry);
       if (entries.size > capacity) remove(oldest);
