@@ -1,22 +1,23 @@
 /**
- * Drives a server, as `npm start` runs it, by a client written in Go: `npm run test:interop`, or with `-- PostgreSQL` on
- * that database alone. It takes every resource through its life in v1, v2beta1 and v2, receives events, and sees the
- * server restart.
+ * Drives a server, as `npm start` runs it, by two clients written in Go: `npm run test:interop`, or with `-- PostgreSQL`
+ * on that database alone. One takes every resource through its life in v1, v2beta1 and v2, receives events, and sees the
+ * server restart; the other is built on the platform's public SDK, which has v1 and v2beta1.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { mintOwnerToken } from '../../src/identity/owner.ts';
 import { type Database, databaseNamed, databases } from '../support/databases.ts';
 import { judgeByGo } from '../support/go.ts';
 import { npmStart } from './npm-start.ts';
 
-async function drive(program: string, database: Database): Promise<boolean> {
+async function drive(name: string, program: string, database: Database): Promise<boolean> {
   const home = await database.home();
   let server = await npmStart(home, '127.0.0.1:0');
   const { url, organization } = server;
   try {
-    process.stdout.write(`interop: on ${database.name}\n`);
+    process.stdout.write(`${name}: on ${database.name}\n`);
     const env = {
       PATH: process.env.PATH,
       WHARF_URL: url,
@@ -41,8 +42,16 @@ async function drive(program: string, database: Database): Promise<boolean> {
   }
 }
 
-await judgeByGo('interop', { directory: import.meta.dirname, target: '.' }, async (program) => {
-  const wanted = process.argv[2] === undefined ? databases : [databaseNamed(process.argv[2])];
-  for (const database of wanted) if (!(await drive(program, database))) return false;
-  return true;
-});
+const wanted = process.argv[2] === undefined ? databases : [databaseNamed(process.argv[2])];
+
+const clients = [
+  { name: 'interop', directory: import.meta.dirname },
+  { name: 'interop-sdk', directory: join(import.meta.dirname, 'sdk') },
+];
+
+for (const { name, directory } of clients) {
+  await judgeByGo(name, { directory, target: '.' }, async (program) => {
+    for (const database of wanted) if (!(await drive(name, program, database))) return false;
+    return true;
+  });
+}

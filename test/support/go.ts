@@ -6,11 +6,11 @@ import { join } from 'node:path';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** What `go` says when the network does not give it a module. */
-const UNREACHABLE = /server response:|dial tcp|no such host|i\/o timeout|TLS handshake/;
+const UNREACHABLE = /reading https?:\S+: [45]\d\d |server response:|dial tcp|no such host|i\/o timeout|TLS handshake/;
 
 /**
- * Builds the package `target` of the module in `directory`, lets `judge` run it, and exits with its verdict. Where there is
- * no Go, or its modules are out of reach, it says so and passes: this judges the server and not the machine.
+ * Builds the package `target` of the module in `directory`, lets `judge` run it, and fails the process if it must. Where
+ * there is no Go, or its modules are out of reach, it says so and passes: this judges the server and not the machine.
  */
 export async function judgeByGo(
   name: string,
@@ -24,11 +24,12 @@ export async function judgeByGo(
     const program = join(scratch, name);
     const built = spawnSync('go', ['build', '-o', program, target], { cwd: directory, encoding: 'utf8' });
     if (built.status === 0) {
-      process.exitCode = (await judge(program, scratch)) ? 0 : 1;
+      if (!(await judge(program, scratch))) process.exitCode = 1;
     } else {
       process.stderr.write(built.stderr);
-      process.exitCode = UNREACHABLE.test(built.stderr) ? 0 : 1;
-      say(`${name}: ${process.exitCode === 0 ? 'SKIPPED, because Go modules are out of reach' : 'cannot be built'}`);
+      const isUnreachable = UNREACHABLE.test(built.stderr);
+      if (!isUnreachable) process.exitCode = 1;
+      say(`${name}: ${isUnreachable ? 'SKIPPED, because Go modules are out of reach' : 'cannot be built'}`);
     }
   } catch (error) {
     say(`${name}: ${(error as Error).message}`);

@@ -235,6 +235,21 @@ test('POST without body mapping takes form values like parameters', () => {
   );
 });
 
+test('POST without body mapping takes the whole request as JSON too', () => {
+  const route = { verb: 'POST', template: '/sts/exchange', body: undefined } as const;
+  const method: Method = { ...methodNamed('ListGroups'), routes: [route] };
+  const readJson = (text: string) =>
+    requestReader(method, route)({ variables: [], query: 'page_size=3', body: { type: 'json', text } });
+  assert.deepEqual(
+    readJson('{"name":"a b","uidp":{"ids":["x","y"]}}'),
+    create(ListGroupsRequestSchema, { name: 'a b', pageSize: 3, uidp: { ids: ['x', 'y'] } }),
+  );
+  assert.deepEqual(
+    complaints(() => readJson('{"colour":"red"}')),
+    ['colour: is not one of the fields of ListGroupsRequest: uidp, name, pageSize, pageToken, orderBy, skip'],
+  );
+});
+
 test('a route that binds its body to nothing stops the start', () => {
   const method = methodNamed('CreateGroup');
   assert.throws(() => requestReader(method, { verb: 'POST', template: '/x', body: 'nope' }), /CreateGroupRequest.nope/);

@@ -70,15 +70,17 @@ function bodyReader(
   route: Route,
   bodyField: DescField | undefined,
 ): (json: unknown, problems: Problems) => Fields {
-  if (route.body === '*') {
+  // Version 0.1.55 of the Go SDK sends JSON where later ones send a form.
+  if (route.body === '*' || takesForm(route)) {
     const read = messageReader(input);
     return (json = {}, problems) => (read(json, '', problems) as Fields | undefined) ?? newFields(input);
   }
   if (bodyField === undefined) {
-    const remedy = takesForm(route) ? 'send fields as form values' : 'send fields in path and query';
     return (json, problems) => {
       // Some clients send {} with every request.
-      if (json !== undefined && !isEmptyObject(json)) problems.report('body', `must be empty; ${remedy}`);
+      if (json !== undefined && !isEmptyObject(json)) {
+        problems.report('body', 'must be empty; send fields in path and query');
+      }
       return newFields(input);
     };
   }

@@ -8,12 +8,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"chainguard.dev/sdk/auth"
 	"chainguard.dev/sdk/proto/chainguard/platform/clients/v2beta1"
 	events "chainguard.dev/sdk/proto/chainguard/platform/events/v2beta1"
+	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
 	"chainguard.dev/sdk/proto/platform"
+	common "chainguard.dev/sdk/proto/platform/common/v1"
 )
 
 const userAgent = "wharfinger-interop"
@@ -25,6 +28,9 @@ type api struct {
 	late          v2beta1.Clients
 	// events of v2beta1 are not among its clients, but come from a connection.
 	events events.Clients
+	// roles are those that the server brings, and identity is one that bindings bind to them.
+	roles    []string
+	identity string
 }
 
 func main() {
@@ -46,10 +52,15 @@ func run(ctx context.Context, server, token, org string) error {
 		return err
 	}
 	defer a.close()
-	if err := a.ask(ctx, org); err != nil {
+	if err := a.prepare(ctx, org); err != nil {
+		return fmt.Errorf("preparation: %w", err)
+	}
+	asked, err := a.ask(ctx, org)
+	if err != nil {
 		return err
 	}
-	kinds := append(iamKinds(a), registryKinds(a)...)
+	fmt.Printf("interop-sdk: %d other questions answered\n", asked)
+	kinds := slices.Concat(iamKinds(a), registryKinds(a), []kind{subscriptions(a)})
 	for _, each := range kinds {
 		if err := each.walk(ctx, a, org); err != nil {
 			return fmt.Errorf("%s: %w", each.name, err)
@@ -64,7 +75,7 @@ func run(ctx context.Context, server, token, org string) error {
 	return nil
 }
 
-// connect dials plaintext for http, as the SDK does for servers inside a cluster.
+// connect sends the token over plaintext too, which is what the URL of the server asks for.
 func connect(ctx context.Context, server, token string) (*api, error) {
 	login := auth.NewFromToken(ctx, "Bearer "+token, false)
 	early, err := platform.NewPlatformClients(platform.WithUserAgent(ctx, userAgent), server, login)
@@ -75,10 +86,31 @@ func connect(ctx context.Context, server, token string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &api{server, token, early, late, events.NewClientsFromConnection(early.Connection())}, nil
+	conn := events.NewClientsFromConnection(early.Connection())
+	return &api{server: server, token: token, early: early, late: late, events: conn}, nil
 }
 
 func (a *api) close() {
 	_ = a.early.Close()
 	_ = a.late.Close()
+}
+
+func (a *api) prepare(ctx context.Context, org string) error {
+	for role, err := range a.late.IAM().ListRolesIter(ctx, &iam.ListRolesRequest{Uidp: &common.UIDPFilter{InRoot: true}}) {
+		if err != nil {
+			return err
+		}
+		a.roles = append(a.roles, role.Uid)
+	}
+	request := &iam.CreateIdentityRequest{Parent: org, Identity: &iam.Identity{Name: "sdk-bound"}}
+	bound, err := a.late.IAM().IdentitiesService().CreateIdentity(ctx, request)
+	a.identity = bound.GetUid()
+	return err
+}
+
+func (a *api) lastRole() string { return a.roles[len(a.roles)-1] }
+
+func (a *api) newGroup(ctx context.Context, parent, name string) (*iam.Group, error) {
+	request := &iam.CreateGroupRequest{Parent: parent, Group: &iam.Group{Name: name}}
+	return a.late.IAM().GroupsService().CreateGroup(ctx, request)
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"chainguard.dev/sdk/auth"
+	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
+	ping2 "chainguard.dev/sdk/proto/chainguard/platform/ping/v2beta1"
+	"chainguard.dev/sdk/proto/platform"
+	advisory "chainguard.dev/sdk/proto/platform/advisory/v1"
+	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
+	libraries "chainguard.dev/sdk/proto/platform/libraries/v1"
+	ping1 "chainguard.dev/sdk/proto/platform/ping/v1"
+	registry "chainguard.dev/sdk/proto/platform/registry/v1"
+	vulnerabilities "chainguard.dev/sdk/proto/platform/vulnerabilities/v1"
+	"chainguard.dev/sdk/uidp"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// fixed is what an advisory says to be mended.
+const fixed = "CVE-2026-4321"
+
+// ask calls what is no part of the life of a resource, and answers how many calls those are.
+func (a *api) ask(ctx context.Context, org string) (int, error) {
+	group, err := a.newGroup(ctx, org, "sdk-questions")
+	if err != nil {
+		return 0, err
+	}
+	image, err := a.newImage(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	if err := a.stock(ctx, group.Uid, image); err != nil {
+		return 0, err
+	}
+	questions := []struct {
+		name     string
+		answered func() (bool, error)
+	}{
+		{"v1 ping", func() (bool, error) {
+			answer, err := a.early.Ping().Ping().Ping(ctx, &ping1.PingRequest{})
+			return answer.GetResponse() == "pong", err
+		}},
+		{"v2beta1 ping", func() (bool, error) {
+			answer, err := ping2.NewClientsFromConnection(a.early.Connection()).PingService().Ping(ctx, &ping2.PingRequest{})
+			return answer.GetResponse() == "pong", err
+		}},
+		{"who I am", func() (bool, error) { return a.whoAmI(ctx) }},
+		{"identity by login", func() (bool, error) {
+			found, err := a.early.IAM().Identities().Lookup(ctx, &iam1.LookupRequest{Issuer: issuer, Subject: "nobody"})
+			return uidp.Valid(found.GetId()), err
+		}},
+		{"several bindings at once", func() (bool, error) {
+			pair := []*iam1.RoleBinding{{Identity: a.identity, Role: a.roles[0]}, {Identity: a.identity, Role: a.roles[1]}}
+			request := &iam1.CreateRoleBindingBatchRequest{Parent: group.Uid, RoleBindings: pair}
+			answer, err := a.early.IAM().RoleBindings().CreateBatch(ctx, request)
+			return len(answer.GetRoleBindings()) == len(pair), err
+		}},
+		{"roles by name", func() (bool, error) {
+			found, err := a.late.IAM().ListRolesAll(ctx, &iam2.ListRolesRequest{Name: "viewer"})
+			return len(found) == 1, err
+		}},
+		{"events of an advisory", func() (bool, error) { return note(ctx, a.early.Vulnerabilities().Advisories(), group.Uid) }},
+		{"advisory documents", func() (bool, error) {
+			found, err := a.early.Advisory().SecurityAdvisory().ListDocuments(ctx, &advisory.DocumentFilter{Cves: []string{fixed}})
+			return len(found.GetItems()) == 1 && len(found.Items[0].Advisories[0].Events) == 1, err
+		}},
+		{"vulnerability metadata", func() (bool, error) {
+			filter := &advisory.VulnerabilityMetadataFilter{Ids: []string{vulnerability}}
+			found, err := a.early.Advisory().SecurityAdvisory().ListVulnerabilityMetadata(ctx, filter)
+			return len(found.GetItems()) == 1 && found.Items[0].Id == vulnerability, err
+		}},
+		{"library artifacts", func() (bool, error) {
+			found, err := a.early.Libraries().Artifacts().List(ctx, &libraries.ArtifactFilter{Query: library})
+			return len(found.GetItems()) == 1 && found.Items[0].Ecosystem == libraries.Ecosystem_PYTHON, err
+		}},
+		{"count of library artifacts", func() (bool, error) {
+			answer, err := a.early.Libraries().Artifacts().GetArtifactCount(ctx, &libraries.GetArtifactCountRequest{})
+			return slices.ContainsFunc(answer.GetCounts(), func(each *libraries.GetArtifactCountResponse_Count) bool {
+				return each.Ecosystem == libraries.Ecosystem_PYTHON && each.TotalArtifacts == 1
+			}), err
+		}},
+		{"vulnerability reports", func() (bool, error) {
+			filter := &registry.VulnReportFilter{RepoId: image, Digest: imageDigest()}
+			found, err := a.early.Registry().Vulnerabilities().ListVulnReports(ctx, filter)
+			return len(found.GetItems()) == 1 && found.Items[0].Vulnerabilities[0].Id == vulnerability, err
+		}},
+		{"manifests", func() (bool, error) {
+			answer, err := a.early.Registry().Registry().GetManifestDigestCount(ctx, &registry.ManifestDigestCountFilter{ParentId: image})
+			return answer.GetCount() == 1, err
+		}},
+	}
+	for _, question := range questions {
+		right, err := question.answered()
+		if err == nil && !right {
+			err = errors.New("the answer is wrong")
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", question.name, err)
+		}
+	}
+	return len(questions), nil
+}
+
+// whoAmI asks by the clients that the SDK has for an issuer.
+func (a *api) whoAmI(ctx context.Context) (bool, error) {
+	clients, err := platform.NewOIDCClients(ctx, a.server, auth.NewFromToken(ctx, "Bearer "+a.token, false))
+	if err != nil {
+		return false, err
+	}
+	defer clients.Close()
+	me, err := clients.Auth().Validate(ctx, &emptypb.Empty{})
+	if err != nil {
+		return false, err
+	}
+	_, subject, err := auth.ExtractIssuerAndSubject(a.token)
+	return me.Subject == subject && len(me.Capabilities) > 0, err
+}
+
+func note(ctx context.Context, advisories vulnerabilities.AdvisoriesClient, group string) (bool, error) {
+	advisory := &vulnerabilities.Advisory{ArtifactName: "sdk", Aliases: []string{fixed}}
+	made, err := advisories.Create(ctx, &vulnerabilities.CreateAdvisoryRequest{ParentId: group, Advisory: advisory})
+	if err != nil {
+		return false, err
+	}
+	event := &vulnerabilities.AdvisoryEvent{
+		Type: &vulnerabilities.AdvisoryEvent_Fixed_{Fixed: &vulnerabilities.AdvisoryEvent_Fixed{FixedVersion: "1.2.3"}},
+	}
+	if _, err := advisories.CreateAdvisoryEvent(ctx, &vulnerabilities.CreateAdvisoryEventRequest{ParentId: made.Id, AdvisoryEvent: event}); err != nil {
+		return false, err
+	}
+	found, err := advisories.ListAdvisoryEvents(ctx, &vulnerabilities.AdvisoryEventFilter{ParentId: made.Id})
+	return len(found.GetItems()) == 1 && found.GetItems()[0].GetFixed().GetFixedVersion() == "1.2.3", err
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
+	registry2 "chainguard.dev/sdk/proto/chainguard/platform/registry/v2beta1"
+	vulnerabilities2 "chainguard.dev/sdk/proto/chainguard/platform/vulnerabilities/v2beta1"
+	registry1 "chainguard.dev/sdk/proto/platform/registry/v1"
+	vulnerabilities1 "chainguard.dev/sdk/proto/platform/vulnerabilities/v1"
+	"chainguard.dev/sdk/uidp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// registryKinds are written by v1 and read by both: the SDK's v2beta1 has no methods that write them.
+func registryKinds(a *api) []kind { return []kind{repos(a), tags(a), advisories(a)} }
+
+func repos(a *api) kind {
+	c1, c2 := a.early.Registry().Registry(), a.late.Registry()
+	v1 := early(c1.ListRepos, func(r *registry1.Repo) []any { return []any{r.Name, r.Description, r.CatalogTier.String()} })
+	v1 = written(v1, c1.CreateRepo, func(parent string, n int) *registry1.CreateRepoRequest {
+		repo := &registry1.Repo{Name: named(n), CatalogTier: registry1.CatalogTier_FIPS}
+		return &registry1.CreateRepoRequest{ParentId: parent, Repo: repo}
+	}, c1.DeleteRepo)
+	v1 = changed(v1, c1.UpdateRepo, func(r *registry1.Repo) *registry1.Repo {
+		r.Description = another
+		return r
+	})
+	v2 := late(c2.ReposService().GetRepo, c2.ListReposIter, func(r *registry2.Repo) []any {
+		return []any{r.Name, r.Description, strings.TrimPrefix(r.CatalogTier.String(), "CATALOG_TIER_")}
+	})
+	return kind{name: "repos", early: v1, late: v2}
+}
+
+func tags(a *api) kind {
+	c1, c2 := a.early.Registry().Registry(), a.late.Registry()
+	digest := imageDigest()
+	v1 := early(c1.ListTags, func(t *registry1.Tag) []any { return []any{t.Name, t.Digest, t.Deprecated} })
+	v1 = written(v1, c1.CreateTag, func(parent string, n int) *registry1.CreateTagRequest {
+		return &registry1.CreateTagRequest{RepoId: parent, Tag: &registry1.Tag{Name: named(n), Digest: digest}}
+	}, c1.DeleteTag)
+	v1 = changed(v1, c1.UpdateTag, func(t *registry1.Tag) *registry1.Tag {
+		t.Deprecated = true
+		return t
+	})
+	v2 := late(c2.TagsService().GetTag, c2.ListTagsIter, func(t *registry2.Tag) []any {
+		return []any{t.Name, t.Digest, t.Deprecated}
+	})
+	return kind{name: "tags", early: v1, late: v2, makeParent: a.newImage}
+}
+
+func advisories(a *api) kind {
+	c1, c2 := a.early.Vulnerabilities().Advisories(), a.late.Vulnerabilities()
+	v1 := early(c1.List, func(x *vulnerabilities1.Advisory) []any {
+		return []any{x.AdvisoryId, x.ArtifactName, x.GetComponentName(), x.Aliases}
+	})
+	v1 = written(v1, c1.Create, func(parent string, n int) *vulnerabilities1.CreateAdvisoryRequest {
+		advisory := &vulnerabilities1.Advisory{ArtifactName: named(n), Aliases: []string{"CVE-2026-1234"}}
+		return &vulnerabilities1.CreateAdvisoryRequest{ParentId: parent, Advisory: advisory}
+	}, c1.Delete)
+	v1 = changed(v1, c1.Update, func(x *vulnerabilities1.Advisory) *vulnerabilities1.Advisory {
+		component := "component"
+		x.ComponentName = &component
+		return x
+	})
+	v2 := late(c2.AdvisoriesService().GetAdvisory, c2.ListAdvisoriesIter, func(x *vulnerabilities2.Advisory) []any {
+		return []any{x.AdvisoryId, x.ArtifactName, x.ComponentName, x.Aliases}
+	})
+	return kind{name: "advisories", early: v1, late: v2}
+}
+
+// newImage pushes an image without layers into a new repo of a group, and answers the id of the repo.
+func (a *api) newImage(ctx context.Context, group *iam.Group) (string, error) {
+	request := &registry1.CreateRepoRequest{ParentId: group.Uid, Repo: &registry1.Repo{Name: "tagged"}}
+	made, err := a.early.Registry().Registry().CreateRepo(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	org, err := a.late.IAM().GroupsService().GetGroup(ctx, &iam.GetGroupRequest{Uid: uidp.Parent(group.Uid)})
+	if err != nil {
+		return "", err
+	}
+	host := strings.TrimPrefix(a.server, "http://")
+	repo, err := name.NewRepository(path.Join(host, org.Name, group.Name, made.Name))
+	if err != nil {
+		return "", err
+	}
+	login := remote.WithAuth(&authn.Basic{Username: "_token", Password: a.token})
+	return made.Id, remote.Write(repo.Digest(imageDigest()), empty.Image, login, remote.WithContext(ctx))
+}
+
+func imageDigest() string {
+	digest, err := empty.Image.Digest()
+	if err != nil {
+		panic(err)
+	}
+	return digest.String()
+}
