@@ -1,7 +1,7 @@
 /**
  * Drives a server, as `npm start` runs it, by two clients written in Go: `npm run test:interop`, or with `-- PostgreSQL`
  * on that database alone. One takes every resource through its life in v1, v2beta1 and v2, receives events, and sees the
- * server restart; the other is built on the platform's public SDK, which has v1 and v2beta1.
+ * server restart; the other is built on the platform's public SDK, which has them too.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

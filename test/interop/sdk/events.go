@@ -8,8 +8,10 @@ import (
 
 	"chainguard.dev/sdk/events"
 	"chainguard.dev/sdk/events/receiver"
-	events2 "chainguard.dev/sdk/proto/chainguard/platform/events/v2beta1"
-	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
+	events2 "chainguard.dev/sdk/proto/chainguard/platform/events/v2"
+	eventsBeta "chainguard.dev/sdk/proto/chainguard/platform/events/v2beta1"
+	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
+	iamBeta "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
 	events1 "chainguard.dev/sdk/proto/platform/events/v1"
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
 	cloudevents "github.com/cloudevents/sdk-go/v2"
@@ -21,17 +23,22 @@ const patience = 30 * time.Second
 
 // subscriptions cannot change.
 func subscriptions(a *api) kind {
-	c1, c2 := a.early.IAM().Subscriptions(), a.events.SubscriptionsService()
+	c1 := a.v1.IAM().Subscriptions()
+	// Those of v2 and v2beta1 are not among their clients, but come from a connection.
+	from2, fromBeta := events2.NewClientsFromConnection(a.v1.Connection()), eventsBeta.NewClientsFromConnection(a.v1.Connection())
+	c2, cb := from2.SubscriptionsService(), fromBeta.SubscriptionsService()
 	sink := func(n int) string { return "https://hooks.example.com/" + named(n) }
 	v1 := early(c1.List, func(s *events1.Subscription) []any { return []any{s.Sink} })
 	v1 = written(v1, c1.Create, func(parent string, n int) *events1.CreateSubscriptionRequest {
 		return &events1.CreateSubscriptionRequest{ParentId: parent, Subscription: &events1.Subscription{Sink: sink(n)}}
 	}, c1.Delete)
-	v2 := late(c2.GetSubscription, a.events.ListSubscriptionsIter, func(s *events2.Subscription) []any { return []any{s.Sink} })
+	v2 := late(c2.GetSubscription, from2.ListSubscriptionsIter, func(s *events2.Subscription) []any { return []any{s.Sink} })
 	v2 = written(v2, c2.CreateSubscription, func(parent string, n int) *events2.CreateSubscriptionRequest {
 		return &events2.CreateSubscriptionRequest{Parent: parent, Subscription: &events2.Subscription{Sink: sink(n)}}
 	}, c2.DeleteSubscription)
-	return kind{name: "subscriptions", early: v1, late: v2}
+	beta := readLike(v2, cb.GetSubscription, fromBeta.ListSubscriptionsIter)
+	beta = writtenLike(v2, beta, cb.CreateSubscription, cb.DeleteSubscription)
+	return kind{name: "subscriptions", v1: v1, v2: v2, beta: beta}
 }
 
 // listen subscribes to a group, changes something in it by each version, and answers how many events came through the
@@ -53,15 +60,20 @@ func (a *api) listen(ctx context.Context, org string) (int, error) {
 		return 0, err
 	}
 	sink := &events2.Subscription{Sink: fmt.Sprintf("http://%s/", listener.Addr())}
-	subscription, err := a.events.SubscriptionsService().CreateSubscription(ctx, &events2.CreateSubscriptionRequest{Parent: group.Uid, Subscription: sink})
+	subscription, err := events2.NewClientsFromConnection(a.v1.Connection()).SubscriptionsService().CreateSubscription(ctx, &events2.CreateSubscriptionRequest{Parent: group.Uid, Subscription: sink})
 	if err != nil {
 		return 0, err
 	}
-	one, err := a.early.IAM().Groups().Create(ctx, &iam1.CreateGroupRequest{Parent: group.Uid, Group: &iam1.Group{Name: "by-v1"}})
+	one, err := a.v1.IAM().Groups().Create(ctx, &iam1.CreateGroupRequest{Parent: group.Uid, Group: &iam1.Group{Name: "by-v1"}})
 	if err != nil {
 		return 0, err
 	}
-	two, err := a.newGroup(ctx, group.Uid, "by-v2beta1")
+	two, err := a.newGroup(ctx, group.Uid, "by-v2")
+	if err != nil {
+		return 0, err
+	}
+	request := &iamBeta.CreateGroupRequest{Parent: group.Uid, Group: &iamBeta.Group{Name: "by-v2beta1"}}
+	beta, err := a.beta.IAM().GroupsService().CreateGroup(ctx, request)
 	if err != nil {
 		return 0, err
 	}
@@ -76,11 +88,14 @@ func (a *api) listen(ctx context.Context, org string) (int, error) {
 			body, err := events.BodyAs[*iam1.Group](event)
 			return same(body.GetName(), one.Name, err)
 		}},
-		// Changes by v2beta1 are told in words of v2, which this SDK does not know by its name.
 		{two.Uid, func(event cloudevents.Event) error {
-			body := &iam2.Group{}
-			err := events.DecodeInto(event, body)
-			return same(body.Name, two.Name, err)
+			body, err := events.BodyAs[*iam2.Group](event)
+			return same(body.GetName(), two.Name, err)
+		}},
+		// Changes by v2beta1 are told in words of v2.
+		{beta.Uid, func(event cloudevents.Event) error {
+			body, err := events.BodyAs[*iam2.Group](event)
+			return same(body.GetName(), beta.Name, err)
 		}},
 	}
 	for _, want := range wanted {

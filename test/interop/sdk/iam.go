@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"chainguard.dev/sdk/proto/capabilities"
-	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
+	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
 	common "chainguard.dev/sdk/proto/platform/common/v1"
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
 	"google.golang.org/grpc"
@@ -19,17 +20,17 @@ const (
 	issuer  = "https://issuer.example.com"
 )
 
-// onlyDescription is what an update of v2beta1 shall touch.
+// onlyDescription is what an update of v2 shall touch.
 var onlyDescription = &fieldmaskpb.FieldMask{Paths: []string{"description"}}
 
 func named(n int) string { return fmt.Sprintf("interop-%d", n) }
 
 func iamKinds(a *api) []kind {
-	return []kind{groups(a), identities(a), roles(a), bindings(a), providers(a), invites(a), associations(a)}
+	return []kind{groups(a), identities(a), roles(a), bindings(a), providers(a), mappings(a), invites(a), associations(a)}
 }
 
 func groups(a *api) kind {
-	c1, c2 := a.early.IAM().Groups(), a.late.IAM().GroupsService()
+	c1, c2, cb := a.v1.IAM().Groups(), a.v2.IAM().GroupsService(), a.beta.IAM().GroupsService()
 	v1 := early(c1.List, func(g *iam1.Group) []any { return []any{g.Name, g.Description} })
 	v1 = written(v1, c1.Create, func(parent string, n int) *iam1.CreateGroupRequest {
 		return &iam1.CreateGroupRequest{Parent: parent, Group: &iam1.Group{Name: named(n)}}
@@ -38,7 +39,7 @@ func groups(a *api) kind {
 		g.Description = another
 		return g
 	})
-	v2 := late(c2.GetGroup, a.late.IAM().ListGroupsIter, func(g *iam2.Group) []any { return []any{g.Name, g.Description} })
+	v2 := late(c2.GetGroup, a.v2.IAM().ListGroupsIter, func(g *iam2.Group) []any { return []any{g.Name, g.Description} })
 	v2 = written(v2, c2.CreateGroup, func(parent string, n int) *iam2.CreateGroupRequest {
 		return &iam2.CreateGroupRequest{Parent: parent, Group: &iam2.Group{Name: named(n)}}
 	}, c2.DeleteGroup)
@@ -46,11 +47,14 @@ func groups(a *api) kind {
 		g.Description = another
 		return &iam2.UpdateGroupRequest{Group: g, UpdateMask: onlyDescription}
 	})
-	return kind{name: "groups", early: v1, late: v2}
+	beta := readLike(v2, cb.GetGroup, a.beta.IAM().ListGroupsIter)
+	beta = writtenLike(v2, beta, cb.CreateGroup, cb.DeleteGroup)
+	beta = changedLike(v2, beta, cb.UpdateGroup)
+	return kind{name: "groups", v1: v1, v2: v2, beta: beta}
 }
 
 func identities(a *api) kind {
-	c1, c2 := a.early.IAM().Identities(), a.late.IAM().IdentitiesService()
+	c1, c2, cb := a.v1.IAM().Identities(), a.v2.IAM().IdentitiesService(), a.beta.IAM().IdentitiesService()
 	v1 := early(c1.List, func(i *iam1.Identity) []any {
 		return []any{i.Name, i.Description, i.GetClaimMatch().GetIssuer(), i.GetClaimMatch().GetSubject()}
 	})
@@ -66,7 +70,7 @@ func identities(a *api) kind {
 		i.Description = another
 		return i
 	})
-	v2 := late(c2.GetIdentity, a.late.IAM().ListIdentitiesIter, func(i *iam2.Identity) []any {
+	v2 := late(c2.GetIdentity, a.v2.IAM().ListIdentitiesIter, func(i *iam2.Identity) []any {
 		return []any{i.Name, i.Description, i.GetClaimMatch().GetIssuer(), i.GetClaimMatch().GetSubject()}
 	})
 	v2 = written(v2, c2.CreateIdentity, func(parent string, n int) *iam2.CreateIdentityRequest {
@@ -81,11 +85,14 @@ func identities(a *api) kind {
 		i.Description = another
 		return &iam2.UpdateIdentityRequest{Identity: i, UpdateMask: onlyDescription}
 	})
-	return kind{name: "identities", early: v1, late: v2}
+	beta := readLike(v2, cb.GetIdentity, a.beta.IAM().ListIdentitiesIter)
+	beta = writtenLike(v2, beta, cb.CreateIdentity, cb.DeleteIdentity)
+	beta = changedLike(v2, beta, cb.UpdateIdentity)
+	return kind{name: "identities", v1: v1, v2: v2, beta: beta}
 }
 
 func roles(a *api) kind {
-	c1, c2 := a.early.IAM().Roles(), a.late.IAM().RolesService()
+	c1, c2, cb := a.v1.IAM().Roles(), a.v2.IAM().RolesService(), a.beta.IAM().RolesService()
 	v1 := early(c1.List, func(r *iam1.Role) []any { return []any{r.Name, r.Description, r.Capabilities} })
 	v1 = written(v1, c1.Create, func(parent string, n int) *iam1.CreateRoleRequest {
 		role := &iam1.Role{Name: named(n), Capabilities: []string{"groups.list"}}
@@ -95,7 +102,7 @@ func roles(a *api) kind {
 		r.Description = another
 		return r
 	})
-	v2 := late(c2.GetRole, a.late.IAM().ListRolesIter, func(r *iam2.Role) []any {
+	v2 := late(c2.GetRole, a.v2.IAM().ListRolesIter, func(r *iam2.Role) []any {
 		dotted, _ := capabilities.StringifyAll(r.Capabilities)
 		return []any{r.Name, r.Description, dotted}
 	})
@@ -107,12 +114,15 @@ func roles(a *api) kind {
 		r.Description = another
 		return &iam2.UpdateRoleRequest{Role: r, UpdateMask: onlyDescription}
 	})
-	return kind{name: "roles", early: v1, late: v2}
+	beta := readLike(v2, cb.GetRole, a.beta.IAM().ListRolesIter)
+	beta = writtenLike(v2, beta, cb.CreateRole, cb.DeleteRole)
+	beta = changedLike(v2, beta, cb.UpdateRole)
+	return kind{name: "roles", v1: v1, v2: v2, beta: beta}
 }
 
 // bindings bind one identity to one role after the other.
 func bindings(a *api) kind {
-	c1, c2 := a.early.IAM().RoleBindings(), a.late.IAM().RoleBindingsService()
+	c1, c2, cb := a.v1.IAM().RoleBindings(), a.v2.IAM().RoleBindingsService(), a.beta.IAM().RoleBindingsService()
 	// What v1 lists is not what it takes.
 	listed := func(b *iam1.RoleBinding, err error) (*iam1.RoleBindingList_Binding, error) {
 		role := &iam1.Role{Id: b.GetRole()}
@@ -132,7 +142,7 @@ func bindings(a *api) kind {
 	v1 = changed(v1, update, func(b *iam1.RoleBindingList_Binding) *iam1.RoleBinding {
 		return &iam1.RoleBinding{Id: b.Id, Identity: b.Identity, Role: a.lastRole()}
 	})
-	v2 := late(c2.GetRoleBinding, a.late.IAM().ListRoleBindingsIter, func(b *iam2.RoleBinding) []any {
+	v2 := late(c2.GetRoleBinding, a.v2.IAM().ListRoleBindingsIter, func(b *iam2.RoleBinding) []any {
 		return []any{b.GetIdentity().GetUid(), b.GetRole().GetUid()}
 	})
 	v2 = written(v2, c2.CreateRoleBinding, func(parent string, n int) *iam2.CreateRoleBindingRequest {
@@ -142,11 +152,14 @@ func bindings(a *api) kind {
 	v2 = changed(v2, c2.UpdateRoleBinding, func(b *iam2.RoleBinding) *iam2.UpdateRoleBindingRequest {
 		return &iam2.UpdateRoleBindingRequest{RoleBinding: &iam2.RoleBinding{Uid: b.Uid, RoleUid: a.lastRole()}}
 	})
-	return kind{name: "role-bindings", early: v1, late: v2}
+	beta := readLike(v2, cb.GetRoleBinding, a.beta.IAM().ListRoleBindingsIter)
+	beta = writtenLike(v2, beta, cb.CreateRoleBinding, cb.DeleteRoleBinding)
+	beta = changedLike(v2, beta, cb.UpdateRoleBinding)
+	return kind{name: "role-bindings", v1: v1, v2: v2, beta: beta}
 }
 
 func providers(a *api) kind {
-	c1, c2 := a.early.IAM().IdentityProviders(), a.late.IAM().IdentityProvidersService()
+	c1, c2, cb := a.v1.IAM().IdentityProviders(), a.v2.IAM().IdentityProvidersService(), a.beta.IAM().IdentityProvidersService()
 	const client, secret = "interop", "interop-secret"
 	oidc1 := &iam1.IdentityProvider_Oidc{Oidc: &iam1.IdentityProvider_OIDC{Issuer: issuer, ClientId: client, ClientSecret: secret}}
 	oidc2 := &iam2.IdentityProvider_Oidc{Oidc: &iam2.IdentityProvider_OIDC{Issuer: issuer, ClientId: client, ClientSecret: secret}}
@@ -162,7 +175,7 @@ func providers(a *api) kind {
 		p.Description, p.Configuration = another, oidc1
 		return p
 	})
-	v2 := late(c2.GetIdentityProvider, a.late.IAM().ListIdentityProvidersIter, func(p *iam2.IdentityProvider) []any {
+	v2 := late(c2.GetIdentityProvider, a.v2.IAM().ListIdentityProvidersIter, func(p *iam2.IdentityProvider) []any {
 		return []any{p.Name, p.Description, p.DefaultRole, p.GetOidc().GetIssuer(), p.GetOidc().GetClientId()}
 	})
 	v2 = written(v2, c2.CreateIdentityProvider, func(parent string, n int) *iam2.CreateIdentityProviderRequest {
@@ -173,12 +186,15 @@ func providers(a *api) kind {
 		p.Description = another
 		return &iam2.UpdateIdentityProviderRequest{IdentityProvider: p, UpdateMask: onlyDescription}
 	})
-	return kind{name: "identity-providers", early: v1, late: v2}
+	beta := readLike(v2, cb.GetIdentityProvider, a.beta.IAM().ListIdentityProvidersIter)
+	beta = writtenLike(v2, beta, cb.CreateIdentityProvider, cb.DeleteIdentityProvider)
+	beta = changedLike(v2, beta, cb.UpdateIdentityProvider)
+	return kind{name: "identity-providers", v1: v1, v2: v2, beta: beta}
 }
 
 // invites cannot change.
 func invites(a *api) kind {
-	c1, c2 := a.early.IAM().GroupInvites(), a.late.IAM().GroupInvitesService()
+	c1, c2, cb := a.v1.IAM().GroupInvites(), a.v2.IAM().GroupInvitesService(), a.beta.IAM().GroupInvitesService()
 	ttl := durationpb.New(time.Hour)
 	// What v1 lists is not what it answers, which has the code.
 	create := func(ctx context.Context, in *iam1.GroupInviteRequest, opts ...grpc.CallOption) (*iam1.StoredGroupInvite, error) {
@@ -196,18 +212,20 @@ func invites(a *api) kind {
 	v1 = written(v1, create, func(parent string, n int) *iam1.GroupInviteRequest {
 		return &iam1.GroupInviteRequest{Group: parent, Role: a.lastRole(), Ttl: ttl, Email: named(n) + "@example.com", SingleUse: true}
 	}, c1.Delete)
-	v2 := late(c2.GetGroupInvite, a.late.IAM().ListGroupInvitesIter, func(i *iam2.GroupInvite) []any {
+	v2 := late(c2.GetGroupInvite, a.v2.IAM().ListGroupInvitesIter, func(i *iam2.GroupInvite) []any {
 		return []any{i.KeyId, i.GetRole().GetUid(), i.Email, i.SingleUse, i.ExpirationTime.AsTime()}
 	})
 	v2 = written(v2, c2.CreateGroupInvite, func(parent string, n int) *iam2.CreateGroupInviteRequest {
 		invite := &iam2.GroupInvite{RoleUid: a.lastRole(), Ttl: ttl, Email: named(n) + "@example.com", SingleUse: true}
 		return &iam2.CreateGroupInviteRequest{Parent: parent, GroupInvite: invite}
 	}, c2.DeleteGroupInvite)
-	return kind{name: "group-invites", early: v1, late: v2}
+	beta := readLike(v2, cb.GetGroupInvite, a.beta.IAM().ListGroupInvitesIter)
+	beta = writtenLike(v2, beta, cb.CreateGroupInvite, cb.DeleteGroupInvite)
+	return kind{name: "group-invites", v1: v1, v2: v2, beta: beta}
 }
 
 func associations(a *api) kind {
-	c1, c2 := a.early.IAM().AccountAssociations(), a.late.IAM().AccountAssociationsService()
+	c1, c2, cb := a.v1.IAM().AccountAssociations(), a.v2.IAM().AccountAssociationsService(), a.beta.IAM().AccountAssociationsService()
 	const account = "123456789012"
 	v1 := early(c1.List, func(x *iam1.AccountAssociations) []any {
 		return []any{x.Name, x.Description, x.GetAmazon().GetAccount()}
@@ -219,14 +237,9 @@ func associations(a *api) kind {
 		x.Description = another
 		return x
 	})
-	v2 := late(c2.GetAccountAssociation, a.late.IAM().ListAccountAssociationsIter, func(x *iam2.AccountAssociation) []any {
+	v2 := late(c2.GetAccountAssociation, byGroup(a.v2.IAM().ListAccountAssociationsIter), func(x *iam2.AccountAssociation) []any {
 		return []any{x.Name, x.Description, x.GetAmazon().GetAccount()}
 	})
-	// Their uid is that of their group.
-	v2.list = func(ctx context.Context, parent string) ([]*iam2.AccountAssociation, error) {
-		request := &iam2.ListAccountAssociationsRequest{Uidp: &common.UIDPFilter{Ids: []string{parent}}}
-		return a.late.IAM().ListAccountAssociationsAll(ctx, request)
-	}
 	v2 = written(v2, c2.CreateAccountAssociation, func(parent string, n int) *iam2.CreateAccountAssociationRequest {
 		association := &iam2.AccountAssociation{Name: named(n), Amazon: &iam2.AccountAssociation_Amazon{Account: account}}
 		return &iam2.CreateAccountAssociationRequest{Parent: parent, AccountAssociation: association}
@@ -235,5 +248,17 @@ func associations(a *api) kind {
 		x.Description = another
 		return &iam2.UpdateAccountAssociationRequest{AccountAssociation: x, UpdateMask: onlyDescription}
 	})
-	return kind{name: "account-associations", early: v1, late: v2, single: true}
+	beta := readLike(v2, cb.GetAccountAssociation, byGroup(a.beta.IAM().ListAccountAssociationsIter))
+	beta = writtenLike(v2, beta, cb.CreateAccountAssociation, cb.DeleteAccountAssociation)
+	beta = changedLike(v2, beta, cb.UpdateAccountAssociation)
+	return kind{name: "account-associations", v1: v1, v2: v2, beta: beta, single: true}
+}
+
+// byGroup lists things whose uid is that of their group, so that they are not among its children.
+func byGroup[L interface{ GetUidp() *common.UIDPFilter }, T any](list func(context.Context, L) iter.Seq2[T, error]) func(context.Context, L) iter.Seq2[T, error] {
+	return func(ctx context.Context, request L) iter.Seq2[T, error] {
+		filter := request.GetUidp()
+		filter.Ids, filter.ChildrenOf = []string{filter.ChildrenOf}, ""
+		return list(ctx, request)
+	}
 }

@@ -17,6 +17,9 @@ type life[T proto.Message] struct {
 	update func(ctx context.Context, thing T) (T, error)
 	list   func(ctx context.Context, parent string) ([]T, error)
 	remove func(ctx context.Context, id string) error
+	// body and change are what create and update send, for versions that send the same.
+	body   func(parent string, n int) proto.Message
+	change func(thing T) proto.Message
 }
 
 func (l life[T]) writes() bool { return l.create != nil }
@@ -41,8 +44,8 @@ func (l life[T]) ids(ctx context.Context, parent string) ([]string, error) {
 	return ids, err
 }
 
-func (l life[T]) walk(ctx context.Context, parent string, count int, other version) error {
-	both := []version{l, other}
+func (l life[T]) walk(ctx context.Context, parent string, count int, others []version) error {
+	all := append(others, l)
 	made, said := []string{}, []string{}
 	for n := range count {
 		thing, err := l.create(ctx, parent, n)
@@ -53,17 +56,17 @@ func (l life[T]) walk(ctx context.Context, parent string, count int, other versi
 			return fmt.Errorf("create: another one says %s too", l.say(thing))
 		}
 		made, said = append(made, idOf(thing)), append(said, l.say(thing))
-		if err := alike(ctx, both, idOf(thing), l.say(thing)); err != nil {
+		if err := alike(ctx, all, idOf(thing), l.say(thing)); err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
 	}
 	if l.update != nil {
-		if err := l.change(ctx, made[0], both); err != nil {
+		if err := l.alter(ctx, made[0], all); err != nil {
 			return fmt.Errorf("update: %w", err)
 		}
 	}
 	slices.Sort(made)
-	if err := lists(ctx, both, parent, made); err != nil {
+	if err := lists(ctx, all, parent, made); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	for _, id := range made {
@@ -74,10 +77,10 @@ func (l life[T]) walk(ctx context.Context, parent string, count int, other versi
 			return fmt.Errorf("delete: it still says %s", told)
 		}
 	}
-	return lists(ctx, both, parent, nil)
+	return lists(ctx, all, parent, nil)
 }
 
-func (l life[T]) change(ctx context.Context, id string, both []version) error {
+func (l life[T]) alter(ctx context.Context, id string, all []version) error {
 	before, err := l.read(ctx, id)
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func (l life[T]) change(ctx context.Context, id string, both []version) error {
 	if l.say(changed) == said {
 		return fmt.Errorf("it still says %s", said)
 	}
-	return alike(ctx, both, id, l.say(changed))
+	return alike(ctx, all, id, l.say(changed))
 }
 
 func alike(ctx context.Context, versions []version, id, wanted string) error {

@@ -1,7 +1,6 @@
-// Sdk drives a server by the platform's public Go SDK, unmodified and as its users have it: its clients of v1 and of
-// v2beta1 with their paging iterators, its token exchange over gRPC and HTTP/1, and its receiver of events. It has no
-// clients of v2; the program beside this one speaks that. Its keychain for registries knows only its vendor's host, so
-// that images are pushed with a token for a password.
+// Sdk drives a server by the platform's public Go SDK, unmodified and as its users have it: its clients of v1, v2
+// and v2beta1 with their paging iterators, its token exchange over gRPC and HTTP/1, and its receiver of events. Its
+// keychain for registries knows only its vendor's host, so that images are pushed with a token for a password.
 package main
 
 import (
@@ -12,22 +11,21 @@ import (
 	"time"
 
 	"chainguard.dev/sdk/auth"
+	"chainguard.dev/sdk/proto/chainguard/platform/clients/v2"
 	"chainguard.dev/sdk/proto/chainguard/platform/clients/v2beta1"
-	events "chainguard.dev/sdk/proto/chainguard/platform/events/v2beta1"
-	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
+	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
 	"chainguard.dev/sdk/proto/platform"
 	common "chainguard.dev/sdk/proto/platform/common/v1"
 )
 
 const userAgent = "wharfinger-interop"
 
-// api is the SDK's clients of both versions, logged in with one token.
+// api is the SDK's clients of all versions, logged in with one token.
 type api struct {
 	server, token string
-	early         platform.Clients
-	late          v2beta1.Clients
-	// events of v2beta1 are not among its clients, but come from a connection.
-	events events.Clients
+	v1            platform.Clients
+	v2            v2.Clients
+	beta          v2beta1.Clients
 	// roles are those that the server brings, and identity is one that bindings bind to them.
 	roles    []string
 	identity string
@@ -66,7 +64,7 @@ func run(ctx context.Context, server, token, org string) error {
 			return fmt.Errorf("%s: %w", each.name, err)
 		}
 	}
-	fmt.Printf("interop-sdk: %d kinds of resources passed in v1 and v2beta1\n", len(kinds))
+	fmt.Printf("interop-sdk: %d kinds of resources passed in v1, v2 and v2beta1\n", len(kinds))
 	heard, err := a.listen(ctx, org)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
@@ -78,32 +76,36 @@ func run(ctx context.Context, server, token, org string) error {
 // connect sends the token over plaintext too, which is what the URL of the server asks for.
 func connect(ctx context.Context, server, token string) (*api, error) {
 	login := auth.NewFromToken(ctx, "Bearer "+token, false)
-	early, err := platform.NewPlatformClients(platform.WithUserAgent(ctx, userAgent), server, login)
+	first, err := platform.NewPlatformClients(platform.WithUserAgent(ctx, userAgent), server, login)
 	if err != nil {
 		return nil, err
 	}
-	late, err := v2beta1.NewClients(ctx, server, userAgent, login)
+	second, err := v2.NewClients(ctx, server, userAgent, login)
 	if err != nil {
 		return nil, err
 	}
-	conn := events.NewClientsFromConnection(early.Connection())
-	return &api{server: server, token: token, early: early, late: late, events: conn}, nil
+	beta, err := v2beta1.NewClients(ctx, server, userAgent, login)
+	if err != nil {
+		return nil, err
+	}
+	return &api{server: server, token: token, v1: first, v2: second, beta: beta}, nil
 }
 
 func (a *api) close() {
-	_ = a.early.Close()
-	_ = a.late.Close()
+	_ = a.v1.Close()
+	_ = a.v2.Close()
+	_ = a.beta.Close()
 }
 
 func (a *api) prepare(ctx context.Context, org string) error {
-	for role, err := range a.late.IAM().ListRolesIter(ctx, &iam.ListRolesRequest{Uidp: &common.UIDPFilter{InRoot: true}}) {
+	for role, err := range a.v2.IAM().ListRolesIter(ctx, &iam.ListRolesRequest{Uidp: &common.UIDPFilter{InRoot: true}}) {
 		if err != nil {
 			return err
 		}
 		a.roles = append(a.roles, role.Uid)
 	}
 	request := &iam.CreateIdentityRequest{Parent: org, Identity: &iam.Identity{Name: "sdk-bound"}}
-	bound, err := a.late.IAM().IdentitiesService().CreateIdentity(ctx, request)
+	bound, err := a.v2.IAM().IdentitiesService().CreateIdentity(ctx, request)
 	a.identity = bound.GetUid()
 	return err
 }
@@ -112,5 +114,5 @@ func (a *api) lastRole() string { return a.roles[len(a.roles)-1] }
 
 func (a *api) newGroup(ctx context.Context, parent, name string) (*iam.Group, error) {
 	request := &iam.CreateGroupRequest{Parent: parent, Group: &iam.Group{Name: name}}
-	return a.late.IAM().GroupsService().CreateGroup(ctx, request)
+	return a.v2.IAM().GroupsService().CreateGroup(ctx, request)
 }

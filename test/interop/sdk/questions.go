@@ -7,8 +7,11 @@ import (
 	"slices"
 
 	"chainguard.dev/sdk/auth"
-	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
-	ping2 "chainguard.dev/sdk/proto/chainguard/platform/ping/v2beta1"
+	advisory2 "chainguard.dev/sdk/proto/chainguard/platform/advisory/v2"
+	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
+	libraries2 "chainguard.dev/sdk/proto/chainguard/platform/libraries/v2"
+	ping2 "chainguard.dev/sdk/proto/chainguard/platform/ping/v2"
+	pingBeta "chainguard.dev/sdk/proto/chainguard/platform/ping/v2beta1"
 	"chainguard.dev/sdk/proto/platform"
 	advisory "chainguard.dev/sdk/proto/platform/advisory/v1"
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
@@ -41,55 +44,79 @@ func (a *api) ask(ctx context.Context, org string) (int, error) {
 		answered func() (bool, error)
 	}{
 		{"v1 ping", func() (bool, error) {
-			answer, err := a.early.Ping().Ping().Ping(ctx, &ping1.PingRequest{})
+			answer, err := a.v1.Ping().Ping().Ping(ctx, &ping1.PingRequest{})
+			return answer.GetResponse() == "pong", err
+		}},
+		{"v2 ping", func() (bool, error) {
+			answer, err := ping2.NewClientsFromConnection(a.v1.Connection()).PingService().Ping(ctx, &ping2.PingRequest{})
 			return answer.GetResponse() == "pong", err
 		}},
 		{"v2beta1 ping", func() (bool, error) {
-			answer, err := ping2.NewClientsFromConnection(a.early.Connection()).PingService().Ping(ctx, &ping2.PingRequest{})
+			answer, err := pingBeta.NewClientsFromConnection(a.v1.Connection()).PingService().Ping(ctx, &pingBeta.PingRequest{})
 			return answer.GetResponse() == "pong", err
 		}},
 		{"who I am", func() (bool, error) { return a.whoAmI(ctx) }},
 		{"identity by login", func() (bool, error) {
-			found, err := a.early.IAM().Identities().Lookup(ctx, &iam1.LookupRequest{Issuer: issuer, Subject: "nobody"})
+			found, err := a.v1.IAM().Identities().Lookup(ctx, &iam1.LookupRequest{Issuer: issuer, Subject: "nobody"})
 			return uidp.Valid(found.GetId()), err
+		}},
+		{"identity by login in v2", func() (bool, error) {
+			request := &iam2.LookupIdentityRequest{Issuer: issuer, Subject: "nobody"}
+			found, err := a.v2.IAM().IdentitiesService().LookupIdentity(ctx, request)
+			return uidp.Valid(found.GetUid()), err
 		}},
 		{"several bindings at once", func() (bool, error) {
 			pair := []*iam1.RoleBinding{{Identity: a.identity, Role: a.roles[0]}, {Identity: a.identity, Role: a.roles[1]}}
 			request := &iam1.CreateRoleBindingBatchRequest{Parent: group.Uid, RoleBindings: pair}
-			answer, err := a.early.IAM().RoleBindings().CreateBatch(ctx, request)
+			answer, err := a.v1.IAM().RoleBindings().CreateBatch(ctx, request)
 			return len(answer.GetRoleBindings()) == len(pair), err
 		}},
 		{"roles by name", func() (bool, error) {
-			found, err := a.late.IAM().ListRolesAll(ctx, &iam2.ListRolesRequest{Name: "viewer"})
+			found, err := a.v2.IAM().ListRolesAll(ctx, &iam2.ListRolesRequest{Name: "viewer"})
 			return len(found) == 1, err
 		}},
-		{"events of an advisory", func() (bool, error) { return note(ctx, a.early.Vulnerabilities().Advisories(), group.Uid) }},
+		{"events of an advisory", func() (bool, error) { return note(ctx, a.v1.Vulnerabilities().Advisories(), group.Uid) }},
 		{"advisory documents", func() (bool, error) {
-			found, err := a.early.Advisory().SecurityAdvisory().ListDocuments(ctx, &advisory.DocumentFilter{Cves: []string{fixed}})
+			found, err := a.v1.Advisory().SecurityAdvisory().ListDocuments(ctx, &advisory.DocumentFilter{Cves: []string{fixed}})
 			return len(found.GetItems()) == 1 && len(found.Items[0].Advisories[0].Events) == 1, err
+		}},
+		{"advisory documents in v2", func() (bool, error) {
+			request := &advisory2.ListDocumentsRequest{Cves: []string{fixed}}
+			found, err := a.v2.Advisory().SecurityAdvisoryService().ListDocuments(ctx, request)
+			return len(found.GetDocuments()) == 1 && len(found.Documents[0].Advisories[0].Events) == 1, err
 		}},
 		{"vulnerability metadata", func() (bool, error) {
 			filter := &advisory.VulnerabilityMetadataFilter{Ids: []string{vulnerability}}
-			found, err := a.early.Advisory().SecurityAdvisory().ListVulnerabilityMetadata(ctx, filter)
+			found, err := a.v1.Advisory().SecurityAdvisory().ListVulnerabilityMetadata(ctx, filter)
 			return len(found.GetItems()) == 1 && found.Items[0].Id == vulnerability, err
 		}},
+		{"vulnerability metadata in v2", func() (bool, error) {
+			request := &advisory2.ListVulnerabilityMetadataRequest{Ids: []string{vulnerability}}
+			found, err := a.v2.Advisory().ListVulnerabilityMetadataAll(ctx, request)
+			return len(found) == 1 && found[0].Id == vulnerability, err
+		}},
 		{"library artifacts", func() (bool, error) {
-			found, err := a.early.Libraries().Artifacts().List(ctx, &libraries.ArtifactFilter{Query: library})
+			found, err := a.v1.Libraries().Artifacts().List(ctx, &libraries.ArtifactFilter{Query: library})
 			return len(found.GetItems()) == 1 && found.Items[0].Ecosystem == libraries.Ecosystem_PYTHON, err
 		}},
+		{"library artifacts in v2", func() (bool, error) {
+			request := &libraries2.ListArtifactsRequest{Ecosystems: []libraries2.Ecosystem{libraries2.Ecosystem_ECOSYSTEM_PYTHON}}
+			found, err := libraries2.NewClientsFromConnection(a.v1.Connection()).ListArtifactsAll(ctx, request)
+			return len(found) == 1 && found[0].Name == library, err
+		}},
 		{"count of library artifacts", func() (bool, error) {
-			answer, err := a.early.Libraries().Artifacts().GetArtifactCount(ctx, &libraries.GetArtifactCountRequest{})
+			answer, err := a.v1.Libraries().Artifacts().GetArtifactCount(ctx, &libraries.GetArtifactCountRequest{})
 			return slices.ContainsFunc(answer.GetCounts(), func(each *libraries.GetArtifactCountResponse_Count) bool {
 				return each.Ecosystem == libraries.Ecosystem_PYTHON && each.TotalArtifacts == 1
 			}), err
 		}},
 		{"vulnerability reports", func() (bool, error) {
 			filter := &registry.VulnReportFilter{RepoId: image, Digest: imageDigest()}
-			found, err := a.early.Registry().Vulnerabilities().ListVulnReports(ctx, filter)
+			found, err := a.v1.Registry().Vulnerabilities().ListVulnReports(ctx, filter)
 			return len(found.GetItems()) == 1 && found.Items[0].Vulnerabilities[0].Id == vulnerability, err
 		}},
 		{"manifests", func() (bool, error) {
-			answer, err := a.early.Registry().Registry().GetManifestDigestCount(ctx, &registry.ManifestDigestCountFilter{ParentId: image})
+			answer, err := a.v1.Registry().Registry().GetManifestDigestCount(ctx, &registry.ManifestDigestCountFilter{ParentId: image})
 			return answer.GetCount() == 1, err
 		}},
 	}

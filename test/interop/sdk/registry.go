@@ -5,9 +5,9 @@ import (
 	"path"
 	"strings"
 
-	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
-	registry2 "chainguard.dev/sdk/proto/chainguard/platform/registry/v2beta1"
-	vulnerabilities2 "chainguard.dev/sdk/proto/chainguard/platform/vulnerabilities/v2beta1"
+	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
+	registry2 "chainguard.dev/sdk/proto/chainguard/platform/registry/v2"
+	vulnerabilities2 "chainguard.dev/sdk/proto/chainguard/platform/vulnerabilities/v2"
 	registry1 "chainguard.dev/sdk/proto/platform/registry/v1"
 	vulnerabilities1 "chainguard.dev/sdk/proto/platform/vulnerabilities/v1"
 	"chainguard.dev/sdk/uidp"
@@ -17,11 +17,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// registryKinds are written by v1 and read by both: the SDK's v2beta1 has no methods that write them.
 func registryKinds(a *api) []kind { return []kind{repos(a), tags(a), advisories(a)} }
 
 func repos(a *api) kind {
-	c1, c2 := a.early.Registry().Registry(), a.late.Registry()
+	c1, c2, cb := a.v1.Registry().Registry(), a.v2.Registry(), a.beta.Registry()
 	v1 := early(c1.ListRepos, func(r *registry1.Repo) []any { return []any{r.Name, r.Description, r.CatalogTier.String()} })
 	v1 = written(v1, c1.CreateRepo, func(parent string, n int) *registry1.CreateRepoRequest {
 		repo := &registry1.Repo{Name: named(n), CatalogTier: registry1.CatalogTier_FIPS}
@@ -34,11 +33,23 @@ func repos(a *api) kind {
 	v2 := late(c2.ReposService().GetRepo, c2.ListReposIter, func(r *registry2.Repo) []any {
 		return []any{r.Name, r.Description, strings.TrimPrefix(r.CatalogTier.String(), "CATALOG_TIER_")}
 	})
-	return kind{name: "repos", early: v1, late: v2}
+	v2 = written(v2, c2.ReposService().CreateRepo, func(parent string, n int) *registry2.CreateRepoRequest {
+		repo := &registry2.Repo{Name: named(n), CatalogTier: registry2.CatalogTier_CATALOG_TIER_FIPS}
+		return &registry2.CreateRepoRequest{Parent: parent, Repo: repo}
+	}, c2.ReposService().DeleteRepo)
+	v2 = changed(v2, c2.ReposService().UpdateRepo, func(r *registry2.Repo) *registry2.UpdateRepoRequest {
+		r.Description = another
+		return &registry2.UpdateRepoRequest{Repo: r, UpdateMask: onlyDescription}
+	})
+	beta := readLike(v2, cb.ReposService().GetRepo, cb.ListReposIter)
+	beta = writtenLike(v2, beta, cb.ReposService().CreateRepo, cb.ReposService().DeleteRepo)
+	beta = changedLike(v2, beta, cb.ReposService().UpdateRepo)
+	return kind{name: "repos", v1: v1, v2: v2, beta: beta}
 }
 
+// tags can be changed by v1 alone.
 func tags(a *api) kind {
-	c1, c2 := a.early.Registry().Registry(), a.late.Registry()
+	c1, c2, cb := a.v1.Registry().Registry(), a.v2.Registry(), a.beta.Registry()
 	digest := imageDigest()
 	v1 := early(c1.ListTags, func(t *registry1.Tag) []any { return []any{t.Name, t.Digest, t.Deprecated} })
 	v1 = written(v1, c1.CreateTag, func(parent string, n int) *registry1.CreateTagRequest {
@@ -51,11 +62,17 @@ func tags(a *api) kind {
 	v2 := late(c2.TagsService().GetTag, c2.ListTagsIter, func(t *registry2.Tag) []any {
 		return []any{t.Name, t.Digest, t.Deprecated}
 	})
-	return kind{name: "tags", early: v1, late: v2, makeParent: a.newImage}
+	v2 = written(v2, c2.TagsService().CreateTag, func(parent string, n int) *registry2.CreateTagRequest {
+		return &registry2.CreateTagRequest{Parent: parent, Tag: &registry2.Tag{Name: named(n), Digest: digest}}
+	}, c2.TagsService().DeleteTag)
+	beta := readLike(v2, cb.TagsService().GetTag, cb.ListTagsIter)
+	beta = writtenLike(v2, beta, cb.TagsService().CreateTag, cb.TagsService().DeleteTag)
+	return kind{name: "tags", v1: v1, v2: v2, beta: beta, makeParent: a.newImage}
 }
 
+// advisories can be written by v1 alone.
 func advisories(a *api) kind {
-	c1, c2 := a.early.Vulnerabilities().Advisories(), a.late.Vulnerabilities()
+	c1, c2, cb := a.v1.Vulnerabilities().Advisories(), a.v2.Vulnerabilities(), a.beta.Vulnerabilities()
 	v1 := early(c1.List, func(x *vulnerabilities1.Advisory) []any {
 		return []any{x.AdvisoryId, x.ArtifactName, x.GetComponentName(), x.Aliases}
 	})
@@ -71,17 +88,18 @@ func advisories(a *api) kind {
 	v2 := late(c2.AdvisoriesService().GetAdvisory, c2.ListAdvisoriesIter, func(x *vulnerabilities2.Advisory) []any {
 		return []any{x.AdvisoryId, x.ArtifactName, x.ComponentName, x.Aliases}
 	})
-	return kind{name: "advisories", early: v1, late: v2}
+	beta := readLike(v2, cb.AdvisoriesService().GetAdvisory, cb.ListAdvisoriesIter)
+	return kind{name: "advisories", v1: v1, v2: v2, beta: beta}
 }
 
 // newImage pushes an image without layers into a new repo of a group, and answers the id of the repo.
 func (a *api) newImage(ctx context.Context, group *iam.Group) (string, error) {
 	request := &registry1.CreateRepoRequest{ParentId: group.Uid, Repo: &registry1.Repo{Name: "tagged"}}
-	made, err := a.early.Registry().Registry().CreateRepo(ctx, request)
+	made, err := a.v1.Registry().Registry().CreateRepo(ctx, request)
 	if err != nil {
 		return "", err
 	}
-	org, err := a.late.IAM().GroupsService().GetGroup(ctx, &iam.GetGroupRequest{Uid: uidp.Parent(group.Uid)})
+	org, err := a.v2.IAM().GroupsService().GetGroup(ctx, &iam.GetGroupRequest{Uid: uidp.Parent(group.Uid)})
 	if err != nil {
 		return "", err
 	}

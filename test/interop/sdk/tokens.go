@@ -24,8 +24,7 @@ func exchange(ctx context.Context, server, token string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("exchange by %T: %w", exchanger, err)
 		}
-		// Always over gRPC: over HTTP/1, this version of the SDK asks at a path that its own contract does not have.
-		fresh, refresh, err := byGRPC.Refresh(ctx, pair.RefreshToken)
+		fresh, refresh, err := exchanger.Refresh(ctx, pair.RefreshToken)
 		if err == nil {
 			err = checkToken(fresh, server)
 		}
@@ -33,7 +32,7 @@ func exchange(ctx context.Context, server, token string) (string, error) {
 			err = errors.New("there is no fresh refresh token")
 		}
 		if err != nil {
-			return "", fmt.Errorf("renewal after %T: %w", exchanger, err)
+			return "", fmt.Errorf("renewal by %T: %w", exchanger, err)
 		}
 	}
 	base := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})

@@ -44,7 +44,7 @@ func early[F proto.Message, L interface{ GetItems() []T }, T proto.Message](
 	}
 }
 
-// late reads by v2beta1, with an iterator over the pages of a list.
+// late reads by v2 and v2beta1, with an iterator over the pages of a list.
 func late[G, L, T proto.Message](get rpc[G, T], list func(context.Context, L) iter.Seq2[T, error], facts func(T) []any) life[T] {
 	return life[T]{
 		facts: facts,
@@ -55,6 +55,7 @@ func late[G, L, T proto.Message](get rpc[G, T], list func(context.Context, L) it
 
 // written adds creations and deletions.
 func written[C, D, T proto.Message](l life[T], create rpc[C, T], body func(parent string, n int) C, remove rpc[D, *emptypb.Empty]) life[T] {
+	l.body = func(parent string, n int) proto.Message { return body(parent, n) }
 	l.create = func(ctx context.Context, parent string, n int) (T, error) { return create(ctx, body(parent, n)) }
 	l.remove = func(ctx context.Context, id string) error {
 		_, err := remove(ctx, about[D](id))
@@ -65,6 +66,7 @@ func written[C, D, T proto.Message](l life[T], create rpc[C, T], body func(paren
 
 // changed adds updates, whose request holds the thing as it was read, but for a change.
 func changed[U, T proto.Message](l life[T], update rpc[U, T], change func(T) U) life[T] {
+	l.change = func(thing T) proto.Message { return change(thing) }
 	l.update = func(ctx context.Context, thing T) (T, error) { return update(ctx, change(thing)) }
 	return l
 }
