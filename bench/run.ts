@@ -107,7 +107,8 @@ function writeTable({ when, machine, load, results: all }: Report): void {
     .map((result) => {
       const { benchmark, baseline = '', value, unit, bar, figures = '' } = result;
       const limit = bar === undefined ? '' : 'atLeast' in bar ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
-      return `| ${benchmark} | ${baseline} | ${short(value)} ${unit} | ${limit} | ${isMet(result) ? 'yes' : 'no'} | ${figures} |`;
+      const met = bar === undefined ? '' : isMet(result) ? 'yes' : 'no';
+      return `| ${benchmark} | ${baseline} | ${short(value)} ${unit} | ${limit} | ${met} | ${figures} |`;
     });
   const table = [
     `Measured ${when} on ${machine}; load average of the last 15 minutes ${load}.`,
