@@ -1,6 +1,5 @@
 import { createLru } from '../base/lru.ts';
 import { ACCESS_VERSION } from '../resource/write.ts';
-import { shared } from '../store/shared.ts';
 import type { Maybe, Reader } from '../store/store.ts';
 import type { Grant } from './caller.ts';
 import { grantsOf } from './grants.ts';
@@ -21,7 +20,6 @@ export interface Access {
  */
 export function createAccess(db: Reader): Access {
   const { memory } = db;
-  const readRow = shared(() => db.get<{ value: string }>(VERSION, ACCESS_VERSION));
   let current: string | undefined;
   let known = createLru<string, Promise<readonly Grant[]>>(MAX_KNOWN);
 
@@ -31,7 +29,7 @@ export function createAccess(db: Reader): Access {
     const known = memory?.recall(ACCESS_VERSION, ACCESS_VERSION);
     if (known !== undefined) return known as string;
     const mark = memory?.mark();
-    const row = readRow();
+    const row = db.get<{ value: string }>(VERSION, ACCESS_VERSION);
     if (row instanceof Promise) return row.then((found) => found?.value);
     if (row && mark !== undefined) memory?.keep(mark, ACCESS_VERSION, ACCESS_VERSION, row.value);
     return row?.value;
