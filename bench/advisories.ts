@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toJsonString } from '@bufbuild/protobuf';
 import { AdvisorySchema } from '../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { mintOwnerToken, readOwner } from '../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../src/identity/owner/owner-key.ts';
 import { spawnServer } from '../test/support/process.ts';
 import { advisoryRecord } from './advisory-records.ts';
 import { cpuSeconds } from './lib/cpu.ts';

@@ -18,16 +18,16 @@ import {
   GroupsService,
 } from '../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Method } from '../src/contract/method.ts';
-import { files, methodTable } from '../src/contract/methods.ts';
+import { files, methodTable } from '../src/contract/method-table.ts';
 import { createDelivery } from '../src/delivery/delivery.ts';
 import { addSink } from '../src/domains/events/sink-rows.ts';
 import { subscriptions } from '../src/domains/events/subscriptions.ts';
-import { groups } from '../src/domains/iam/groups.ts';
-import { createSigningKeys } from '../src/identity/signing-keys.ts';
-import { createTokens } from '../src/identity/tokens.ts';
+import { groups } from '../src/domains/iam/groups/groups.ts';
+import { createTokens } from '../src/identity/tokens/access-tokens.ts';
+import { createSigningKeys } from '../src/identity/tokens/signing-keys.ts';
 import { createPipeline } from '../src/pipeline/pipeline.ts';
 import { pageTokens } from '../src/resource/list/page-token.ts';
-import { standardOperations } from '../src/resource/operations.ts';
+import { standardOperations } from '../src/resource/standard-methods.ts';
 import { insert } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';

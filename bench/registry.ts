@@ -1,7 +1,7 @@
 /** Pulls and pushes against Debian's docker-registry, in turn on the same machine. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { mintOwnerToken } from '../src/identity/owner.ts';
+import { mintOwnerToken } from '../src/identity/owner/owner-key.ts';
 import { databases } from '../test/support/databases.ts';
 import {
   answerChallenge,

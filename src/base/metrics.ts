@@ -1,7 +1,7 @@
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
+import { countBy, gauge, type Metric, timeBy } from './fast-metrics.ts';
 import { lazyPackage } from './lazy-package.ts';
-import { countBy, gauge, type Metric, timeBy } from './tallies.ts';
 import { version } from './version.ts';
 
 const prometheus = lazyPackage<typeof import('prom-client')>('prom-client');

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
+import { metLater } from './defer-rejection.ts';
 import { asBlobError, BlobError } from './errors.ts';
-import { metLater } from './met-later.ts';
 
 /** Larger ones are no faster, and two of them are in use per reader. */
 const PIECE = 256 * 1024;

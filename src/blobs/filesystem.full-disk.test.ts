@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const child = fileURLToPath(new URL('./filesystem.full-disk.ts', import.meta.url));
+const child = fileURLToPath(new URL('./filesystem.full-disk.testing.ts', import.meta.url));
 
 /** A file system of its own in a namespace of its own: nobody else sees it, and it ends with the process. */
 const inNamespace = ['--map-root-user', '--mount', 'sh', '-c'];

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { all, chunked, digestOf, pull } from './content.testing.ts';
+import { contentOf } from './filesystem.killed.testing.ts';
 import { openFilesystemBlobs } from './filesystem.ts';
-import { contentOf } from './filesystem.victim.ts';
-import { all, chunked, digestOf, pull } from './testing.ts';
 
-const victim = fileURLToPath(new URL('./filesystem.victim.ts', import.meta.url));
+const victim = fileURLToPath(new URL('./filesystem.killed.testing.ts', import.meta.url));
 const ROUNDS = 6;
 
 /** What the victim said of each upload before it died: from id to number. */

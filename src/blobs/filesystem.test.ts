@@ -3,10 +3,10 @@ import { mkdtemp, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { all, bytes, chunked, digestOf, failing, pull, push } from './content.testing.ts';
 import { type FilesystemOptions, openFilesystemBlobs } from './filesystem.ts';
-import { blobsSuite, type Storage } from './suite.ts';
-import { anyOrderCases } from './suite-any-order.ts';
-import { all, bytes, chunked, digestOf, failing, pull, push } from './testing.ts';
+import { blobsSuite, type Storage } from './suite.testing.ts';
+import { anyOrderCases } from './suite-any-order.testing.ts';
 
 const temporary = (): Promise<string> => mkdtemp(join(tmpdir(), 'wharf-blobs-'));
 

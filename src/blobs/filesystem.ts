@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { createStored } from './blob-files.ts';
 import type { Blobs } from './blobs.ts';
 import { asBlobError } from './errors.ts';
 import { createLayout } from './layout.ts';
-import { createStored } from './stored.ts';
 import { createUploadLocks } from './upload-locks.ts';
 import { createUploads } from './uploads.ts';
 

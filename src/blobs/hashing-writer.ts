@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { metLater } from './met-later.ts';
+import { metLater } from './defer-rejection.ts';
 
 /** A batch is written when it has so many bytes, */
 const BATCH_BYTES = 1024 * 1024;

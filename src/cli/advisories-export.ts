@@ -13,11 +13,11 @@ import { type Api, createApi, rowOf } from './client/api.ts';
 import { addClientOptions, contextOf } from './context.ts';
 import { misused } from './exit-codes.ts';
 import { example } from './help.ts';
-import { type Outlet, openDirectory, openLines } from './imports/outlet.ts';
+import { type Outlet, openDirectory, openLines } from './imports/export-target.ts';
 import { print } from './output/print.ts';
 import { queryOf } from './resource/commands.ts';
+import { queryPlaces } from './resource/field-paths.ts';
 import { addFlags } from './resource/flags.ts';
-import { queryPlaces } from './resource/places.ts';
 
 const { listAdvisories } = AdvisoriesService.method;
 

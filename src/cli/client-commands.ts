@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { addAreas } from './areas.ts';
 import { addAuth } from './auth/auth.ts';
 import { addConfig } from './config.ts';
-import { addKeys } from './keys.ts';
 import { addPing } from './ping.ts';
 import { addRegistry } from './registry/registry.ts';
+import { addKeys } from './server/keys.ts';
 
 /** Every command but `serve`. */
 export async function addClientCommands(program: Command, args: readonly string[]): Promise<void> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runHere, scratch } from './testing.ts';
+import { runHere, scratch } from './cli.testing.ts';
 
 test('values are kept, shown and forgotten', async (t) => {
   const env = { XDG_CONFIG_HOME: scratch(t) };

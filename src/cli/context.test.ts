@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'commander';
-import { newOwner, saveOwner } from '../identity/owner.ts';
+import { newOwner, saveOwner } from '../identity/owner/owner-key.ts';
+import { scratch } from './cli.testing.ts';
 import { addClientOptions, type Context, contextOf } from './context.ts';
 import { type CliError, ExitCode } from './exit-codes.ts';
 import { setConfig } from './settings/config-file.ts';
 import { saveLogin } from './settings/logins.ts';
-import { scratch } from './testing.ts';
 
 const VARIABLES = ['WHARF_SERVER', 'WHARF_TOKEN', 'WHARF_CA', 'WHARF_DATA', 'XDG_CONFIG_HOME'];
 

@@ -112,7 +112,7 @@ async function localOwnerToken(server: string, data: string): Promise<string> {
 
 /** A token for the owner that the first start put into a data directory. */
 export async function ownerToken(data: string, options: { lifetimeSeconds?: number } = {}): Promise<string> {
-  const { mintOwnerToken, readOwner } = await import('../identity/owner.ts');
+  const { mintOwnerToken, readOwner } = await import('../identity/owner/owner-key.ts');
   if ((await readOwner(data)) === undefined) {
     throw new CliError(
       ExitCode.unauthenticated,

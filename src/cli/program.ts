@@ -5,7 +5,7 @@ import { messageOf, oneLine } from './failure.ts';
 import { example } from './help.ts';
 import { terminalOf } from './output/terminal.ts';
 import { visible } from './output/text.ts';
-import { addServe } from './serve.ts';
+import { addServe } from './server/serve.ts';
 
 /** The command tree, as far as a command line needs it: one line per area. */
 export async function createProgram(args: readonly string[], output: OutputConfiguration = {}): Promise<Command> {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 // less. That is why this one file is plain JavaScript: a TypeScript file would load the stripper just for itself.
 // Beside the code and not in the shared temporary directory: whoever can write there could plant code.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/wharf'));
-(await import('./resolve-once.ts')).resolveOnce();
+(await import('./resolution-cache.ts')).resolveOnce();
 const { run } = await import('./program.ts');
 
 // A reader that leaves early, as in `wharf --help | head -1`, is no failure of ours.

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { version } from '../base/version.ts';
 import { settings } from '../config.ts';
-import { newOwner, saveOwner } from '../identity/owner.ts';
-import { type Result, runHere, scratch, standIn, wharf } from './testing.ts';
+import { newOwner, saveOwner } from '../identity/owner/owner-key.ts';
+import { type Result, runHere, scratch, standIn, wharf } from './cli.testing.ts';
 
 /** Nothing on standard output, one line on standard error. */
 function assertOneLine({ stdout, stderr }: Result, expected: RegExp): void {

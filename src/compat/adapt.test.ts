@@ -9,7 +9,7 @@ import {
   GroupsService,
 } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import * as v1 from '../contract/gen/platform/iam/v1/group.platform_pb.js';
-import type { Operation, Operations, ReadContext, WriteContext } from '../resource/context.ts';
+import type { Operation, Operations, ReadContext, WriteContext } from '../resource/operation.ts';
 import { adapt, idOf } from './adapt.ts';
 
 const { createGroup, deleteGroup } = GroupsService.method;

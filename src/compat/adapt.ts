@@ -7,9 +7,9 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { ApiError, invalidFields } from '../base/errors.ts';
-import type { EventFacts, Operation, Operations } from '../resource/context.ts';
+import type { EventFacts, Operation, Operations } from '../resource/operation.ts';
 import { refuse, validate } from '../resource/validate.ts';
-import { vocabulary } from './words.ts';
+import { vocabulary } from './message-mapper.ts';
 
 /*
  * v1 is v2 in other words: a v1 operation rewords its request, runs the v2 operation, and rewords the answer and the

@@ -4,10 +4,10 @@ import {
   VulnerabilityMetadataSchema,
 } from '../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import * as v1 from '../contract/gen/platform/advisory/v1/advisory.platform_pb.js';
-import type { Operations } from '../resource/context.ts';
+import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
 import { listAll } from './list-all.ts';
-import { vocabulary } from './words.ts';
+import { vocabulary } from './message-mapper.ts';
 
 const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 const { method } = v1.SecurityAdvisory;

@@ -6,10 +6,10 @@ import {
   Subscriptions,
   SubscriptionSchema as V1SubscriptionSchema,
 } from '../contract/gen/platform/events/v1/subscriptions.platform_pb.js';
-import type { Operations } from '../resource/context.ts';
+import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
 import { listAll, within } from './list-all.ts';
-import { vocabulary } from './words.ts';
+import { vocabulary } from './message-mapper.ts';
 
 const words = vocabulary(V1SubscriptionSchema, SubscriptionSchema, {
   names: { id: 'uid' },

@@ -6,11 +6,11 @@ import {
 } from '../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import * as v1 from '../contract/gen/platform/libraries/v1/artifacts.libraries.platform_pb.js';
 import type { Ecosystem as V1Ecosystem } from '../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
-import type { Operations } from '../resource/context.ts';
+import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
 import { listAll } from './list-all.ts';
-import { orNothing } from './only-v1.ts';
-import { vocabulary } from './words.ts';
+import { vocabulary } from './message-mapper.ts';
+import { orNothing } from './v1-only.ts';
 
 const { listArtifacts, listArtifactVersions, getArtifactCount } = ArtifactsService.method;
 const { method } = v1.Artifacts;

@@ -9,7 +9,7 @@ import {
 } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import * as v1 from '../contract/gen/platform/iam/v1/group.platform_pb.js';
-import type { Operation, Pages, ReadContext } from '../resource/context.ts';
+import type { Operation, Pages, ReadContext } from '../resource/operation.ts';
 import { idOf } from './adapt.ts';
 import { listAll, within } from './list-all.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { clone, create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
-import { onlyListOf } from '../contract/divided.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import type { Operation, Operations, ReadContext } from '../resource/context.ts';
+import { onlyListOf } from '../contract/streamed-list.ts';
+import type { Operation, Operations, ReadContext } from '../resource/operation.ts';
 import type { Maybe } from '../store/store.ts';
 import { type Input, type InputOf, idOf, inWordsOf, type Output, operationOf, type Unary } from './adapt.ts';
 

@@ -19,10 +19,10 @@ import {
 import { dayCounts } from '../domains/reports/day-counts.ts';
 import { findRawReport, findReports, newestReport } from '../domains/reports/find-reports.ts';
 import { reports } from '../domains/reports/reports.ts';
-import type { Operation, Operations } from '../resource/context.ts';
+import type { Operation, Operations } from '../resource/operation.ts';
 import { idOf } from './adapt.ts';
 import { listAll } from './list-all.ts';
-import { countReportOf, matchReportOf, scannerOf, vulnReportOf } from './report-words.ts';
+import { countReportOf, matchReportOf, scannerOf, vulnReportOf } from './report-mapping.ts';
 
 /** v2 has no methods for reports on images (specification, section 1); these speak to the domain itself. */
 const listVulnReports: Operation = {

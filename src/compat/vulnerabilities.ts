@@ -15,11 +15,11 @@ import {
   updateAdvisory,
   updateEvent,
 } from '../domains/vulnerabilities/write-advisories.ts';
-import type { Operations } from '../resource/context.ts';
+import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
 import { within } from './list-all.ts';
-import { orNothing, writeOnly } from './only-v1.ts';
-import { vocabulary } from './words.ts';
+import { vocabulary } from './message-mapper.ts';
+import { orNothing, writeOnly } from './v1-only.ts';
 
 const { method } = v1.Advisories;
 const { getAdvisory, listAdvisories } = AdvisoriesService.method;

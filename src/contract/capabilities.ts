@@ -1,5 +1,5 @@
 import { bit, Capability, CapabilitySchema, internal_only, name } from './gen/capabilities/capabilities_pb.js';
-import { optionOf } from './option.ts';
+import { optionOf } from './options.ts';
 
 /** What the contract says about one capability. */
 export interface CapabilityInfo {

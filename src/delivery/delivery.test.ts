@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../test/support/databases.ts';
+import { until } from '../../test/support/eventually.ts';
 import { startSink, type TestSink } from '../../test/support/sink.ts';
-import { until } from '../../test/support/until.ts';
 import { newUid, parentOf, ROOT } from '../base/uid.ts';
 import { dropSink } from '../domains/events/sink-rows.ts';
 import type { Store } from '../store/store.ts';
+import { changeIn, changesIn, deliveriesTo, deliveryOn, START, subscribeTo } from './delivery.testing.ts';
 import { type Delivery, SINK_DISABLED } from './delivery.ts';
 import { prune } from './prune.ts';
 import { claim } from './queue.ts';
-import { changeIn, changesIn, deliveriesTo, deliveryOn, START, subscribeTo } from './testing.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

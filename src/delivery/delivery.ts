@@ -7,14 +7,14 @@ import { parentOf } from '../base/uid.ts';
 import { SinkSchema } from '../contract/gen/wharfinger/events/v1/sinks_pb.js';
 import { encodeJson } from '../contract/json/encode.ts';
 import { sinkMessage } from '../domains/events/sinks.ts';
-import type { Tokens } from '../identity/tokens.ts';
+import type { Tokens } from '../identity/tokens/access-tokens.ts';
 import { appendEvent } from '../store/outbox.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import { fanOut } from './fan-out.ts';
 import { prune } from './prune.ts';
 import { type Claim, claim, type DueDelivery, type Health, nextDue, type Outcome, type Room, settle } from './queue.ts';
-import { type RoundOptions, sendRound } from './round.ts';
-import type { Patience } from './schedule.ts';
+import type { Patience } from './retry-schedule.ts';
+import { type RoundOptions, sendRound } from './send-due.ts';
 
 export interface DeliveryOptions extends Patience {
   readonly store: Store;

@@ -1,7 +1,7 @@
 import { ancestorsOf } from '../base/uid.ts';
 import { wakeSink } from '../domains/events/delivery-rows.ts';
-import { eachSlot, inBatches } from '../store/batches.ts';
-import { type Insertion, widthOf } from '../store/insertion.ts';
+import { type Insertion, widthOf } from '../store/bulk-insert.ts';
+import { eachSlot, inBatches } from '../store/parameter-batches.ts';
 import type { Row, Store, Transaction, Value } from '../store/store.ts';
 
 const IS_ANY = 'SELECT id FROM outbox WHERE expires IS NULL LIMIT 1';

@@ -1,4 +1,4 @@
-import { OutgoingError, permittedUrl } from '../identity/guard.ts';
+import { OutgoingError, permittedUrl } from '../identity/outgoing/permitted-url.ts';
 
 const MAX_LENGTH = 2048;
 

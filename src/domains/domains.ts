@@ -1,51 +1,54 @@
 import { GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import type { Operations } from '../resource/context.ts';
 import type { Resource } from '../resource/definition.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
-import { type Engine, standardOperations } from '../resource/operations.ts';
-import { vulnerabilityImportOperations } from './advisory/import-vulnerabilities.ts';
+import type { Operations } from '../resource/operation.ts';
+import { type Engine, standardOperations } from '../resource/standard-methods.ts';
+import { vulnerabilityImportOperations } from './advisory/import-vulnerability-metadata.ts';
 import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/operations.ts';
-import { vulnerabilities } from './advisory/vulnerabilities.ts';
+import { vulnerabilities } from './advisory/vulnerability-metadata.ts';
 import { deliveryOperations } from './events/deliveries.ts';
 import { sinkOperations } from './events/sinks.ts';
 import { type SubscriptionOptions, subscriptionOperations, subscriptions } from './events/subscriptions.ts';
-import { accessRequestOperations, accessRequests } from './iam/access-requests.ts';
-import { accountAssociationOperations, accountAssociations } from './iam/account-associations.ts';
-import { externalGroupRoleMappingOperations, externalGroupRoleMappings } from './iam/external-group-role-mappings.ts';
-import { groupInviteOperations, groupInvites } from './iam/group-invites.ts';
-import { groups } from './iam/groups.ts';
-import { identities } from './iam/identities.ts';
-import { identityLookupOperations } from './iam/identity-lookup.ts';
-import { identityMetadataOperations } from './iam/identity-metadata.ts';
+import { explainOperations } from './iam/access/explain.ts';
+import { accountAssociationOperations, accountAssociations } from './iam/groups/account-associations.ts';
+import { groups } from './iam/groups/groups.ts';
+import { termsAcceptances, termsOperations } from './iam/groups/terms.ts';
+import { identities } from './iam/identities/identities.ts';
+import { identityLookupOperations } from './iam/identities/identity-lookup.ts';
+import { identityMetadataOperations } from './iam/identities/identity-metadata.ts';
+import {
+  externalGroupRoleMappingOperations,
+  externalGroupRoleMappings,
+} from './iam/identity-providers/external-group-role-mappings.ts';
 import {
   type IdentityProviderOptions,
   identityProviderOperations,
   identityProviders,
-} from './iam/identity-providers.ts';
-import { joiningOperations } from './iam/joining.ts';
-import { roleBindingOperations } from './iam/role-binding-operations.ts';
-import { roleBindings } from './iam/role-bindings.ts';
-import { roleOperations, roles } from './iam/roles.ts';
-import { scimTokenOperations } from './iam/scim-tokens.ts';
-import { termsAcceptances, termsOperations } from './iam/terms.ts';
+} from './iam/identity-providers/identity-providers.ts';
+import { scimTokenOperations } from './iam/identity-providers/scim-tokens.ts';
+import { accessRequestOperations, accessRequests } from './iam/joining/access-requests.ts';
+import { joiningOperations } from './iam/joining/find-and-request.ts';
+import { groupInviteOperations, groupInvites } from './iam/joining/group-invites.ts';
+import { roleBindingOperations } from './iam/roles/role-binding-operations.ts';
+import { roleBindings } from './iam/roles/role-bindings.ts';
+import { roleOperations, roles } from './iam/roles/roles.ts';
 import { artifactOperations } from './libraries/artifact-operations.ts';
 import { artifactVersions } from './libraries/artifact-versions.ts';
 import { artifacts } from './libraries/artifacts.ts';
 import { libraryImportOperations } from './libraries/import-libraries.ts';
 import { pingOperations } from './ping/ping.ts';
-import { imageOperations } from './registry/images.ts';
-import { repoOperations } from './registry/repo-operations.ts';
-import { repos } from './registry/repos.ts';
-import { tagOperations } from './registry/tag-operations.ts';
-import { tags } from './registry/tags.ts';
+import { imageOperations } from './registry/images/images.ts';
+import { repoOperations } from './registry/repos/repo-operations.ts';
+import { repos } from './registry/repos/repos.ts';
+import { tagOperations } from './registry/tags/tag-operations.ts';
+import { tags } from './registry/tags/tags.ts';
 import { reportImportOperations } from './reports/import-reports.ts';
 import { reportOperations } from './reports/report-operations.ts';
 import { reports } from './reports/reports.ts';
 import { resolvedOperations } from './reports/resolved-operations.ts';
 import { advisories, advisoryOperations } from './vulnerabilities/advisories.ts';
 import { advisoryImportOperations } from './vulnerabilities/import-advisories.ts';
-import { explainOperations } from './wharfinger/explain.ts';
 
 /** Every kind of resource there is. */
 export const resources: readonly Resource[] = [

@@ -8,7 +8,7 @@ import { openVexSchema, osvSchema } from '../../test/support/advisory-schemas.ts
 import { decodeAdvisories, decodeVulnerabilities } from './advisories.ts';
 import type { AdvisoryJson, EventJson } from './advisory.ts';
 import { advisoryIdFrom } from './advisory-id.ts';
-import { arbitraryAdvisory } from './arbitrary-advisory.ts';
+import { arbitraryAdvisory } from './arbitrary-advisory.testing.ts';
 import { encodeOpenVex } from './openvex/encode.ts';
 import { encodeOsv } from './osv/encode.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeAdvisories } from './advisories.ts';
 import type { AdvisoryJson } from './advisory.ts';
 import { encodeAdvisoryYaml } from './advisory-yaml/encode.ts';
-import { arbitraryAdvisory } from './arbitrary-advisory.ts';
+import { arbitraryAdvisory } from './arbitrary-advisory.testing.ts';
 import { encodeOpenVex } from './openvex/encode.ts';
 import { encodeOsv } from './osv/encode.ts';
 

@@ -1,6 +1,6 @@
 import { toDigest } from '../blobs/digest.ts';
 import { RegistryError } from '../domains/registry/errors.ts';
-import { isRepoName, isTagName } from '../domains/registry/names.ts';
+import { isRepoName, isTagName } from '../domains/registry/repos/names.ts';
 
 /** As long as clients let a name be, without the host. */
 const MAX_NAME = 255;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { databases, temporaryStore } from '../../test/support/databases.ts';
-import { until } from '../../test/support/until.ts';
+import { until } from '../../test/support/eventually.ts';
 import type { Log } from '../base/log.ts';
 import type { OutboxEvent } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';

@@ -3,7 +3,7 @@ import { denied, invalid } from '../base/errors.ts';
 import { isUid } from '../base/uid.ts';
 import { nameOf } from '../contract/capabilities.ts';
 import type { Method } from '../contract/method.ts';
-import type { Caller } from '../resource/context.ts';
+import type { Caller } from '../resource/operation.ts';
 
 /** Checks the method's capabilities at the uid in its scope field. Unscoped methods narrow what they read instead. */
 export function authorize(method: Method, caller: Caller, request: Message): void {

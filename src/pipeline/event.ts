@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { encodeJson } from '../contract/json/encode.ts';
 import type { EventSpec } from '../contract/method.ts';
-import type { EventFacts, WriteContext } from '../resource/context.ts';
+import type { EventFacts, WriteContext } from '../resource/operation.ts';
 import { appendEvent } from '../store/outbox.ts';
 
 /** Puts the event of a change into the outbox, in the transaction of the change. */

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 import { create, type Message } from '@bufbuild/protobuf';
 import { Code } from '../base/errors.ts';
 import { type GroupList, GroupListSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';
-import { files, methodTable } from '../contract/methods.ts';
-import type { Pages } from '../resource/context.ts';
+import { files, methodTable } from '../contract/method-table.ts';
+import type { Pages } from '../resource/operation.ts';
 import type { Incoming } from './call.ts';
 import { isPages, sendPages } from './pages.ts';
 

@@ -1,6 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
-import type { Pages } from '../resource/context.ts';
+import type { Pages } from '../resource/operation.ts';
 import type { Incoming } from './call.ts';
 import { assertAwaited, withDeadline } from './deadline.ts';
 

@@ -1,6 +1,6 @@
 import { type DescField, hasOption, type Message, ScalarType } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../base/errors.ts';
-import { isRequired } from '../contract/behavior.ts';
+import { isRequired } from '../contract/field-behavior.ts';
 import { resource } from '../contract/gen/google/api/resource_pb.js';
 import type { Method } from '../contract/method.ts';
 import { refuse, validate } from '../resource/validate.ts';

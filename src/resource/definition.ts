@@ -1,7 +1,7 @@
 import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../base/errors.ts';
 import type { Maybe, Reader } from '../store/store.ts';
-import type { ReadContext, WriteContext } from './context.ts';
+import type { ReadContext, WriteContext } from './operation.ts';
 
 /** Says what is wrong with a value, or nothing when it is right. */
 export type Rule<T = unknown> = (value: T) => string | undefined;

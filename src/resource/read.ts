@@ -1,7 +1,7 @@
 import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { rangeBelow } from '../base/uid.ts';
-import { isKept, readKept, readToKeep } from '../contract/kept.ts';
-import { eachSlot, inBatches } from '../store/batches.ts';
+import { isKept, readKept, readToKeep } from '../contract/message-cache.ts';
+import { eachSlot, inBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
 import type { Maybe, Reader, Row } from '../store/store.ts';
 import type { Resource, State, Stored } from './definition.ts';

@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, isMessage, type Message } from '@bufb
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { type FieldViolation, invalidFields } from '../base/errors.ts';
-import { isOutputOnly, isRequired } from '../contract/behavior.ts';
+import { isOutputOnly, isRequired } from '../contract/field-behavior.ts';
 import type { Rule } from './definition.ts';
 
 /** More violations than this help nobody. */

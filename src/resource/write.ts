@@ -3,13 +3,13 @@ import { type DescMessage, type Message, type MessageShape, toBinary } from '@bu
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists, notFound, precondition } from '../base/errors.ts';
 import { depthOf, MAX_DEPTH, ROOT } from '../base/uid.ts';
-import type { Insertion } from '../store/insertion.ts';
+import { together } from '../store/await-all.ts';
+import type { Insertion } from '../store/bulk-insert.ts';
 import type { Maybe, Transaction, Value } from '../store/store.ts';
-import { together } from '../store/together.ts';
 import type { Place, Resource, State, Stored, UniqueKey } from './definition.ts';
-import { compareText } from './membership.ts';
+import { compareText } from './list-membership.ts';
+import { type Change, relist } from './listing-index.ts';
 import { exists } from './read.ts';
-import { type Change, relist } from './relist.ts';
 
 const RESOURCES: Insertion = {
   into: 'resource',

@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { databases, type Home } from '../../test/support/databases.ts';
 import { postgresDialect, sqliteDialect } from './dialect.ts';
+import { lengthened } from './migrations.killed.testing.ts';
 import { migrate, migrations } from './migrations.ts';
-import { lengthened } from './migrations.victim.ts';
 import { openStore } from './open.ts';
-import { openPostgres } from './postgres.ts';
-import { openSqlite } from './sqlite.ts';
+import { openPostgres } from './postgres/postgres.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
-const victim = fileURLToPath(new URL('./migrations.victim.ts', import.meta.url));
+const victim = fileURLToPath(new URL('./migrations.killed.testing.ts', import.meta.url));
 /** The tables that each migration adds. */
 const ADDED = [
   ['entry', 'list', 'migration', 'natural_key', 'outbox', 'reference', 'resource', 'setting'],

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
-import { openSqlite } from './sqlite.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
 export interface StoreConfig {
@@ -39,7 +39,7 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
     throw new Error('the database URL must start with postgres:// or postgresql://; leave it out to use SQLite');
   }
   // Loaded here, so that a server on SQLite starts without its weight.
-  const { openPostgres } = await import('./postgres.ts');
+  const { openPostgres } = await import('./postgres/postgres.ts');
   return describing('the PostgreSQL database', async () => {
     // A migration, or waiting for that of another server, may take longer than any statement of a request.
     const patient = await openPostgres(databaseUrl, { connections: 1, statementTimeoutMs: 0 });

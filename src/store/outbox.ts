@@ -1,4 +1,4 @@
-import type { Insertion } from './insertion.ts';
+import type { Insertion } from './bulk-insert.ts';
 import type { Transaction } from './store.ts';
 
 /** An event of a change, in the words of CloudEvents. It is delivered if and only if its transaction commits. */

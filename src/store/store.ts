@@ -1,5 +1,5 @@
-import type { Insertion } from './insertion.ts';
-import type { Memory } from './memory.ts';
+import type { Insertion } from './bulk-insert.ts';
+import type { Memory } from './row-cache.ts';
 
 /** What a column can hold on both databases. Timestamps are integer milliseconds. */
 export type Value = string | number | Uint8Array | null;

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import { createServer, STATUS_CODES } from '../base/node-http.ts';
-import { type Arrival, watchArrival } from './arrival.ts';
+import { type Arrival, watchArrival } from './body-timeout.ts';
+import { statusJson } from './error-status.ts';
 import type { Limits } from './limits.ts';
-import { statusJson } from './status.ts';
 
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
 const tooSlow = Object.assign(new Error('the request took too long to arrive'), { code: TOO_SLOW });

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { defaultLimits } from './limits.ts';
-import { exchange, grpcClient, open, pong, startServer, tlsPair } from './test-server.ts';
+import { exchange, grpcClient, open, pong, startServer, tlsPair } from './server.testing.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n';
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';

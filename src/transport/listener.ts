@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Log } from '../base/log.ts';
-import type { Arrival } from './arrival.ts';
+import type { Arrival } from './body-timeout.ts';
 import { createHttpServer } from './http-server.ts';
 import { BACKLOG, defaultLimits, type Limits } from './limits.ts';
-import { type Protocol, sniff } from './sniff.ts';
+import { type Protocol, sniff } from './protocol-detection.ts';
 
 const STOP_GRACE_MS = 10_000;
 

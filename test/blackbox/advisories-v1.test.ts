@@ -20,7 +20,7 @@ import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/import
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
 import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 

@@ -15,7 +15,7 @@ import {
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
 import { callerWith, stranger } from '../support/callers.ts';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { getAdvisory, listAdvisories } = AdvisoriesService.method;

@@ -4,9 +4,9 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { readOwner } from '../../src/identity/owner.ts';
+import { readOwner } from '../../src/identity/owner/owner-key.ts';
 import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { getGroup, listGroups } = GroupsService.method;

@@ -8,7 +8,7 @@ import {
   CreateGroupRequestSchema,
   ListGroupsRequestSchema,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/testing.ts';
+import { type Result, runHere } from '../../src/cli/cli.testing.ts';
 import { databases } from '../support/databases.ts';
 import { imageOf, indexOf, type OciClient, ociClient } from '../support/oci-client.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { type Result, runHere } from '../../src/cli/testing.ts';
+import { type Result, runHere } from '../../src/cli/cli.testing.ts';
 import { databases } from '../support/databases.ts';
 import { ociClient, pushImage } from '../support/oci-client.ts';
 import { asBytes, grypeReport, trivyReport } from '../support/scans.ts';

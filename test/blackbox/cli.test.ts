@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type Result, runHere, wharf } from '../../src/cli/testing.ts';
+import { type Result, runHere, wharf } from '../../src/cli/cli.testing.ts';
 import { builtinUid, callerWith, stranger } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';

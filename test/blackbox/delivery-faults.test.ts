@@ -4,13 +4,13 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { openStore } from '../../src/store/open.ts';
 import { databases, type Home } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { spawnServer } from '../support/process.ts';
 import { startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
-import { until } from '../support/until.ts';
 import { CallError, type Client, wires } from '../support/wires.ts';
 
 const { createGroup, updateGroup } = GroupsService.method;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases, type Home } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { type ServerProcess, spawnServer } from '../support/process.ts';
 import { startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
-import { until } from '../support/until.ts';
 import { wires } from '../support/wires.ts';
 
 const { createGroup } = GroupsService.method;

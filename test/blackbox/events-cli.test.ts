@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/testing.ts';
+import { type Result, runHere } from '../../src/cli/cli.testing.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { databases } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { createVerify, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
-import { until } from '../support/until.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const { createGroup, updateGroup } = GroupsService.method;

@@ -12,16 +12,16 @@ import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/
 import { TermsService } from '../../src/contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { methodTable, v2Files } from '../../src/contract/methods.ts';
+import { methodTable, v2Files } from '../../src/contract/method-table.ts';
 import { builtinUid, callerWith, stranger } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { ociClient, pushImage } from '../support/oci-client.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { createVerify, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
-import { until } from '../support/until.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const { createGroup, updateGroup, deleteGroup } = GroupsService.method;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { Subscriptions } from '../../src/contract/gen/platform/events/v1/subscriptions.platform_pb.js';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 

@@ -15,12 +15,12 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { assertNotStored, capturedLog } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { createVerify, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
-import { until } from '../support/until.ts';
 import { type CallError, type Client, wires } from '../support/wires.ts';
 
 const { createSubscription, deleteSubscription, getSubscription, listSubscriptions } = SubscriptionsService.method;

@@ -8,10 +8,10 @@ import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { AccessService, type ExplainResponse } from '../../src/contract/gen/wharfinger/access/v1/access_pb.js';
-import { explainOperations } from '../../src/domains/wharfinger/explain.ts';
-import type { ReadContext } from '../../src/resource/context.ts';
+import { explainOperations } from '../../src/domains/iam/access/explain.ts';
+import type { ReadContext } from '../../src/resource/operation.ts';
 import { builtinUid, callerWith, person, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { explain } = AccessService.method;

@@ -10,9 +10,9 @@ import { GroupInvitesService } from '../../src/contract/gen/chainguard/platform/
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
-import { builtinRole } from '../../src/domains/iam/builtin-roles.ts';
-import { redeemInvite, type TokenEmail } from '../../src/domains/iam/group-invites.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { redeemInvite, type TokenEmail } from '../../src/domains/iam/joining/group-invites.ts';
+import { builtinRole } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { builtinUid, callerWith } from '../support/callers.ts';

@@ -8,12 +8,12 @@ import {
   type AccessRequest,
   AccessRequestsService,
 } from '../../src/contract/gen/wharfinger/access/v1/access_requests_pb.js';
-import { accessRequests } from '../../src/domains/iam/access-requests.ts';
+import { accessRequests } from '../../src/domains/iam/joining/access-requests.ts';
 import { find } from '../../src/resource/read.ts';
 import { insert, remove } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import { builtinUid, callerWith, person } from '../support/callers.ts';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 import type { CallError } from '../support/wires.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { builtinUid, callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 type NewIdentity = MessageInitShape<typeof IdentitySchema>;

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { stableUid } from '../../src/domains/iam/stable-uid.ts';
+import { stableUid } from '../../src/domains/iam/identities/stable-uid.ts';
 import { callerWith, person } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 

@@ -15,7 +15,7 @@ import {
   IdentityProvidersService,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { identityProviders, secretContext } from '../../src/domains/iam/identity-providers.ts';
+import { identityProviders, secretContext } from '../../src/domains/iam/identity-providers/identity-providers.ts';
 import { find, findReferring } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

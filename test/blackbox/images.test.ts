@@ -4,7 +4,7 @@ import { Code } from '../../src/base/errors.ts';
 import { ImagesService } from '../../src/contract/gen/chainguard/platform/registry/v2/images_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { digestOf, OCI_INDEX, push, pushImage, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { type Result, runHere, wharf as spawned } from '../../src/cli/testing.ts';
+import { type Result, runHere, wharf as spawned } from '../../src/cli/cli.testing.ts';
 import { decodeAdvisories } from '../../src/formats/advisories.ts';
 import { type AdvisoryJson, essenceOf } from '../../src/formats/advisory.ts';
 import { advisoryFiles } from '../support/advisory-files.ts';

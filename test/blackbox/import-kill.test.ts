@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
-import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { openStore } from '../../src/store/open.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { betaIdOf } from '../../src/contract/beta.ts';
 import { AccountAssociationsService } from '../../src/contract/gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -12,7 +11,8 @@ import { Identities } from '../../src/contract/gen/platform/iam/v1/identity.plat
 import { RoleBindings } from '../../src/contract/gen/platform/iam/v1/role_binding.platform_pb.js';
 import { SecurityTokenService } from '../../src/contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { Registry, CatalogTier as V1Tier } from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { everywhere } from '../support/everywhere.ts';
+import { betaIdOf } from '../../src/contract/v2beta1.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 let names = 0;

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/testing.ts';
+import { type Result, runHere } from '../../src/cli/cli.testing.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { openStore } from '../../src/store/open.ts';
 import { tarGzOf, zipOf } from '../support/archives.ts';

@@ -18,7 +18,7 @@ import {
   type LibraryVersionSchema,
 } from '../../src/contract/gen/wharfinger/imports/v1/libraries_pb.js';
 import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 

@@ -6,7 +6,7 @@ import { ExternalGroupRoleMappingsService } from '../../src/contract/gen/chaingu
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentityProvidersService } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { mappedGrants } from '../../src/domains/iam/external-group-role-mappings.ts';
+import { mappedGrants } from '../../src/domains/iam/identity-providers/external-group-role-mappings.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { builtinUid, callerWith } from '../support/callers.ts';

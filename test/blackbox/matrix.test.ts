@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { withBeta } from '../../src/contract/beta.ts';
 import { type CapabilitySet, covers, NO_CAPABILITIES, setOf } from '../../src/contract/capabilities.ts';
 import type { Method } from '../../src/contract/method.ts';
-import { files, methodTable } from '../../src/contract/methods.ts';
-import { builtinRoles } from '../../src/domains/iam/builtin-roles.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { withBeta } from '../../src/contract/v2beta1.ts';
+import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { callerWith, stranger } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { requestAt } from '../support/requests.ts';

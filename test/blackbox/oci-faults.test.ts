@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseDigest } from '../../src/blobs/digest.ts';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { registryDirectory } from '../../src/oci/registry.ts';
 import { databases } from '../support/databases.ts';
 import { onEveryDatabase } from '../support/oci-bench.ts';

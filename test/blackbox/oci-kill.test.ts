@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { openStore } from '../../src/store/open.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';

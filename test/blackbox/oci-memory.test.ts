@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { test } from 'node:test';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { databases } from '../support/databases.ts';
 import { ociClient } from '../support/oci-client.ts';
 import { spawnServer } from '../support/process.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { revokeKey } from '../../src/identity/key-rotation.ts';
 import { openMasterKey } from '../../src/identity/master-key.ts';
+import { revokeKey } from '../../src/identity/tokens/key-rotation.ts';
 import { openStore } from '../../src/store/open.ts';
 import { callerWith } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';

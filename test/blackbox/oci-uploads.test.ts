@@ -3,13 +3,13 @@ import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { registryDirectory } from '../../src/oci/registry.ts';
 import { databases } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { onEveryDatabase } from '../support/oci-bench.ts';
 import { codesIn, digestOf, type OciAnswer, type OciClient, ociClient, withDigest } from '../support/oci-client.ts';
 import { startServerIn, startTestServer } from '../support/server.ts';
-import { until } from '../support/until.ts';
 
 const content = Buffer.from(Array.from({ length: 300_000 }, (_, i) => i % 251));
 const digest = digestOf(content);

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { ImagesService } from '../../src/contract/gen/chainguard/platform/registry/v2/images_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { until } from '../support/eventually.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { onEveryDatabase } from '../support/oci-bench.ts';
 import { codesIn, digestOf, INDEX, imageOf, indexOf, manifestOf, pushImage } from '../support/oci-client.ts';
-import { until } from '../support/until.ts';
 
 onEveryDatabase('the registry', (bench) => {
   test('a two-architecture index comes back byte for byte, and the API shows what it is', async () => {

@@ -7,7 +7,7 @@ import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { builtinUid, callerWith, person, stranger } from '../support/callers.ts';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 

@@ -13,7 +13,7 @@ import {
   Severity,
 } from '../../src/contract/gen/wharfinger/reports/v1/reports_pb.js';
 import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { digestOf } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 import { newRepo } from '../support/scanned-repo.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { pushImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';

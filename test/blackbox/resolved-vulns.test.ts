@@ -5,7 +5,7 @@ import { Code } from '../../src/base/errors.ts';
 import { SecurityAdvisoryService } from '../../src/contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { OCI_INDEX, push, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 import { newRepo, type ScannedRepo } from '../support/scanned-repo.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { loadConfig } from '../../src/config.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { startServer } from '../../src/main.ts';
 import { databases } from '../support/databases.ts';
 import { silent, startServerIn, startTestServer } from '../support/server.ts';

@@ -7,7 +7,7 @@ import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/ia
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { builtinUid, callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const {

@@ -7,9 +7,9 @@ import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { type RoleSchema, RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { builtinRoles } from '../../src/domains/iam/builtin-roles.ts';
+import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { builtinUid, callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { createRole, getRole, listRoles, updateRole, deleteRole } = RolesService.method;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { CallError, type Client, wires } from '../support/wires.ts';

@@ -7,8 +7,8 @@ import {
   IdentityProvider_SCIM_CredentialState as CredentialState,
   IdentityProvidersService,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { identityProviders } from '../../src/domains/iam/identity-providers.ts';
-import { acceptsScimToken } from '../../src/domains/iam/scim.ts';
+import { identityProviders } from '../../src/domains/iam/identity-providers/identity-providers.ts';
+import { acceptsScimToken } from '../../src/domains/iam/identity-providers/scim.ts';
 import { find } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -9,7 +9,7 @@ import { ReposService } from '../../src/contract/gen/chainguard/platform/registr
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { AdvisoriesService } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const repos = ReposService.method;

@@ -6,7 +6,7 @@ import { Code } from '../../src/base/errors.ts';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { type TagSchema, TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { digestOf, pushImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';

@@ -4,7 +4,7 @@ import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { TermsService } from '../../src/contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
 import type { Method } from '../../src/contract/method.ts';
-import { methodTable } from '../../src/contract/methods.ts';
+import { methodTable } from '../../src/contract/method-table.ts';
 import { v1Files } from '../../src/contract/v1-files.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { requestAt } from '../support/requests.ts';
 import { CallError } from '../support/wires.ts';
 

@@ -22,11 +22,11 @@ import { Roles } from '../../src/contract/gen/platform/iam/v1/role.platform_pb.j
 import { RoleBindings } from '../../src/contract/gen/platform/iam/v1/role_binding.platform_pb.js';
 import { Terms } from '../../src/contract/gen/platform/iam/v1/terms.platform_pb.js';
 import { PingService } from '../../src/contract/gen/platform/ping/v1/ping.platform_pb.js';
-import { groups } from '../../src/domains/iam/groups.ts';
+import { groups } from '../../src/domains/iam/groups/groups.ts';
 import { insertAll } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import { builtinUid, callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 

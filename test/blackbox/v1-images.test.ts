@@ -4,7 +4,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { ComponentGraph_Edge_Type } from '../../src/contract/gen/platform/tenant/v1/sbom.platform_pb.js';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import {
   CONFIG,
   describe,

@@ -11,11 +11,11 @@ import {
   ReposService,
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { Registry } from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { repos } from '../../src/domains/registry/repos.ts';
+import { repos } from '../../src/domains/registry/repos/repos.ts';
 import { insertAll } from '../../src/resource/write.ts';
 import { callerWith } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { withStore } from '../support/images.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { wires } from '../support/wires.ts';

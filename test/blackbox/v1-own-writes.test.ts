@@ -12,7 +12,7 @@ import { Identities } from '../../src/contract/gen/platform/events/v1/identities
 import { GroupInvites } from '../../src/contract/gen/platform/iam/v1/group_invites.platform_pb.js';
 import { SecurityTokenService } from '../../src/contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { builtinUid, callerWith, person, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { createWithGroup } = GroupInvites.method;

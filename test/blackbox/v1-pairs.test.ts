@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { v1Files } from '../../src/contract/v1-files.ts';
+import { advisories, artifacts, documents, resolvedReports, vulnerabilityMetadata } from '../pairs/advisories.ts';
 import { forEachPair } from '../pairs/all.ts';
-import { advisories, artifacts, documents, resolvedReports, vulnerabilityMetadata } from '../pairs/catalogue.ts';
-import { identityMetadata, images, readmes, termsAcceptances } from '../pairs/papers.ts';
-import { type Bench, everywhere } from '../support/everywhere.ts';
+import { identityMetadata, images, readmes, termsAcceptances } from '../pairs/documents.ts';
+import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { testPair } from '../support/pairs.ts';
-import { testReading } from '../support/readings.ts';
+import { testReading } from '../support/read-pairs.ts';
 
 /** Services of v1 about nothing that v2 has: reports on images, and how callers come in. */
 const ALONE = ['auth.Auth', 'oidc.SecurityTokenService', 'ping.PingService', 'registry.Vulnerabilities'];

@@ -5,7 +5,7 @@ import { Code } from '../../src/base/errors.ts';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { pushImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';

@@ -12,7 +12,7 @@ import {
   Vulnerabilities,
 } from '../../src/contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
 import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { OCI_INDEX, push, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 import { newRepo, type ScannedRepo } from '../support/scanned-repo.ts';

@@ -10,7 +10,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { forEachPair } from '../pairs/all.ts';
 import { databases } from '../support/databases.ts';
-import { everywhere } from '../support/everywhere.ts';
+import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { testFormerName } from '../support/pairs.ts';
 import { rejects } from '../support/rejects.ts';

@@ -4,11 +4,11 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata } from '@grpc/grpc-js';
 import { loadConfig } from '../../src/config.ts';
 import { GroupFilterSchema, GroupListSchema } from '../../src/contract/gen/platform/iam/v1/group.platform_pb.js';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { startServer } from '../../src/main.ts';
 import { databases } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { silent } from '../support/server.ts';
-import { until } from '../support/until.ts';
 
 test('a client that waits for the server gets through a restart', async (t) => {
   const home = await (databases[0] ?? assert.fail()).home();

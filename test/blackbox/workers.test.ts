@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import { mintOwnerToken, readOwner } from '../../src/identity/owner.ts';
+import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { builtinUid, stranger } from '../support/callers.ts';
 import { databases, type Home } from '../support/databases.ts';
+import { until } from '../support/eventually.ts';
 import { type ServerProcess, spawnServer } from '../support/process.ts';
-import { until } from '../support/until.ts';
 
 const WORKERS = 2;
 /** More than workers, so that each gets some: they are dealt out in turn. */

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { databaseNamed } from '../support/databases.ts';
 import { judgeByGo } from '../support/go.ts';
 import { spawnServer } from '../support/process.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { betaFiles, withBeta } from '../../src/contract/beta.ts';
-import { files, methodTable, v2Files } from '../../src/contract/methods.ts';
+import { files, methodTable, v2Files } from '../../src/contract/method-table.ts';
+import { betaFiles, withBeta } from '../../src/contract/v2beta1.ts';
 import { differences } from './comparison.ts';
 import { declaredByDescriptors } from './descriptors.ts';
 import type { Declarations } from './facts.ts';

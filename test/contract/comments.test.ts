@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import comments from '../../src/contract/gen/comments.json' with { type: 'json' };
-import { files } from '../../src/contract/methods.ts';
+import { files } from '../../src/contract/method-table.ts';
 import { declaredByDescriptors } from './descriptors.ts';
 
 test('every service, method, message and enum is documented', () => {

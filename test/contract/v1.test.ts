@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { methodTable } from '../../src/contract/methods.ts';
+import { methodTable } from '../../src/contract/method-table.ts';
 import { v1Files } from '../../src/contract/v1-files.ts';
 import { assertNoFactEscapes, differences } from './comparison.ts';
 import { declaredByDescriptors } from './descriptors.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { methodTable, v2Files } from '../../src/contract/methods.ts';
+import { methodTable, v2Files } from '../../src/contract/method-table.ts';
 import { assertNoFactEscapes, differences } from './comparison.ts';
 import { declaredByDescriptors } from './descriptors.ts';
 import { type Declarations, declaredByFacts, readFacts } from './facts.ts';

@@ -4,11 +4,11 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
-import { identities } from '../../src/domains/iam/identities.ts';
-import { bindingsOf } from '../../src/domains/iam/role-bindings.ts';
+import { identities } from '../../src/domains/iam/identities/identities.ts';
+import { bindingsOf } from '../../src/domains/iam/roles/role-bindings.ts';
 import { find } from '../../src/resource/read.ts';
 import { databases } from '../support/databases.ts';
-import { type House, OURS, OWNER, openHouse, refused, viewer } from './house.ts';
+import { type House, OURS, OWNER, openHouse, refused, viewer } from './server-parts.ts';
 
 for (const database of databases) {
   describe(`Validate on ${database.name}`, () => {

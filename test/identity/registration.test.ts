@@ -5,12 +5,12 @@ import { Code } from '../../src/base/errors.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import type { Identity } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
-import { identities } from '../../src/domains/iam/identities.ts';
-import { bindingsOf, roleBindings } from '../../src/domains/iam/role-bindings.ts';
+import { identities } from '../../src/domains/iam/identities/identities.ts';
+import { bindingsOf, roleBindings } from '../../src/domains/iam/roles/role-bindings.ts';
 import { find } from '../../src/resource/read.ts';
 import { remove } from '../../src/resource/write.ts';
 import { databases } from '../support/databases.ts';
-import { type House, ISSUER, OURS, openHouse, refused } from './house.ts';
+import { type House, ISSUER, OURS, openHouse, refused } from './server-parts.ts';
 
 const EVENTS = `SELECT subject, scope, body, body_type FROM outbox
   WHERE type = 'dev.chainguard.api.auth.registered.v1' ORDER BY id`;

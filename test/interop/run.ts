@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { type Database, databaseNamed, databases } from '../support/databases.ts';
 import { judgeByGo } from '../support/go.ts';
 import { npmStart } from './npm-start.ts';

@@ -1,7 +1,7 @@
 import type { Pair } from '../support/pairs.ts';
-import { accountAssociations, groupInvites, identityProviders, mappings } from './entrances.ts';
 import { subscriptions } from './events.ts';
-import { groups, identities, roleBindings, roles } from './people.ts';
+import { groups, identities, roleBindings, roles } from './identities.ts';
+import { accountAssociations, groupInvites, identityProviders, mappings } from './identity-providers.ts';
 import { repos, tags } from './registry.ts';
 
 /** Every resource that can be written in both versions. */

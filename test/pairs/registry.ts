@@ -6,7 +6,7 @@ import {
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { type Tag, TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
-import type { Bench } from '../support/everywhere.ts';
+import type { Bench } from '../support/every-database-and-wire.ts';
 import { digestOf, pushImage, withStore } from '../support/images.ts';
 import type { Pair } from '../support/pairs.ts';
 

@@ -13,7 +13,7 @@ import {
   ListAdvisoriesRequestSchema,
   ReviewState,
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
 import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
 import { defineResource, type Resource, type Stored } from '../../src/resource/definition.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';

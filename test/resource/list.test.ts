@@ -10,11 +10,11 @@ import {
   GroupSchema,
   ListGroupsRequestSchema,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
-import { groups } from '../../src/domains/iam/groups.ts';
-import type { Caller } from '../../src/resource/context.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { groups } from '../../src/domains/iam/groups/groups.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
 import { pageTokens } from '../../src/resource/list/page-token.ts';
+import type { Caller } from '../../src/resource/operation.ts';
 import { insert } from '../../src/resource/write.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';

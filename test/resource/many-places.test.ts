@@ -9,7 +9,7 @@ import {
   AdvisorySchema,
   ListAdvisoriesRequestSchema,
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
 import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
 import { pageTokens } from '../../src/resource/list/page-token.ts';

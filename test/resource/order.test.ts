@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ApiError, Code } from '../../src/base/errors.ts';
-import { groups } from '../../src/domains/iam/groups.ts';
+import { groups } from '../../src/domains/iam/groups/groups.ts';
 import { parseOrder } from '../../src/resource/list/order.ts';
 
 const parse = (text: string) => parseOrder(groups, text);

@@ -10,12 +10,15 @@ import {
   IdentityProvidersService,
   UpdateIdentityProviderRequestSchema,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
-import { OWNER } from '../../src/domains/iam/builtin-roles.ts';
-import { groups } from '../../src/domains/iam/groups.ts';
-import { identityProviderOperations, identityProviders } from '../../src/domains/iam/identity-providers.ts';
-import type { Caller, WriteContext } from '../../src/resource/context.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { groups } from '../../src/domains/iam/groups/groups.ts';
+import {
+  identityProviderOperations,
+  identityProviders,
+} from '../../src/domains/iam/identity-providers/identity-providers.ts';
+import { OWNER } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { pageTokens } from '../../src/resource/list/page-token.ts';
+import type { Caller, WriteContext } from '../../src/resource/operation.ts';
 import { find } from '../../src/resource/read.ts';
 import { insert } from '../../src/resource/write.ts';
 import type { Transaction } from '../../src/store/store.ts';

@@ -12,9 +12,9 @@ import {
   type Tag,
   TagSchema,
 } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
-import { repos } from '../../src/domains/registry/repos.ts';
-import { tags } from '../../src/domains/registry/tags.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { repos } from '../../src/domains/registry/repos/repos.ts';
+import { tags } from '../../src/domains/registry/tags/tags.ts';
 import { defineResource, type Resource } from '../../src/resource/definition.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
 import { pageTokens } from '../../src/resource/list/page-token.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
 import { resources } from '../../src/domains/domains.ts';
 import type { Resource, Stored } from '../../src/resource/definition.ts';
-import { membershipsOf } from '../../src/resource/membership.ts';
+import { membershipsOf } from '../../src/resource/list-membership.ts';
 import type { Reader, Row } from '../../src/store/store.ts';
 
 interface ResourceRow extends Row {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { linkBlob } from '../../src/domains/registry/blob-links.ts';
-import { readPushed } from '../../src/domains/registry/manifest.ts';
-import { putManifest } from '../../src/domains/registry/manifests.ts';
+import { linkBlob } from '../../src/domains/registry/manifests/blob-links.ts';
+import { readPushed } from '../../src/domains/registry/manifests/manifest.ts';
+import { putManifest } from '../../src/domains/registry/manifests/manifests.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TestServer } from './server.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { betaIdOf } from '../../src/contract/beta.ts';
-import type { Bench } from './everywhere.ts';
+import { betaIdOf } from '../../src/contract/v2beta1.ts';
+import type { Bench } from './every-database-and-wire.ts';
 import { rejects } from './rejects.ts';
 import type { Client } from './wires.ts';
 

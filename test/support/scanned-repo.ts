@@ -1,7 +1,7 @@
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { ReportImportsService } from '../../src/contract/gen/wharfinger/imports/v1/reports_pb.js';
 import { ReportsService } from '../../src/contract/gen/wharfinger/reports/v1/reports_pb.js';
-import type { Bench } from './everywhere.ts';
+import type { Bench } from './every-database-and-wire.ts';
 import { pushImage, withStore } from './images.ts';
 import { asBytes, grypeReport, type Scan } from './scans.ts';
 

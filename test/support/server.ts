@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Log } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config.ts';
-import { mintOwnerToken } from '../../src/identity/owner.ts';
+import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { type Server, startServer } from '../../src/main.ts';
 import type { Database, Home } from './databases.ts';
 

@@ -12,7 +12,6 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { withBeta } from '../../src/contract/beta.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -21,7 +20,8 @@ import {
   ResourceInfoSchema,
 } from '../../src/contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
-import { files, methodTable } from '../../src/contract/methods.ts';
+import { files, methodTable } from '../../src/contract/method-table.ts';
+import { withBeta } from '../../src/contract/v2beta1.ts';
 
 /** An error as a client sees it, the same on both wires. */
 export class CallError extends Error {

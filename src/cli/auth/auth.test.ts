@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Answer, type Received, runHere, scratch, standIn } from '../testing.ts';
+import { type Answer, type Received, runHere, scratch, standIn } from '../cli.testing.ts';
 
 const UID = '1'.repeat(40);
 const whoAmI = {

@@ -3,8 +3,8 @@ import { addClientOptions, checked, contextOf } from '../context.ts';
 import { example } from '../help.ts';
 import { readInput } from '../input.ts';
 import { forgetLogin, saveLogin } from '../settings/logins.ts';
+import { audienceOption, type ExchangeFlags, identityOption, wishOf } from './exchange-flags.ts';
 import { showStatus } from './status.ts';
-import { audienceOption, type ExchangeFlags, identityOption, wishOf } from './wish.ts';
 
 export function addLogin(auth: Command): void {
   const command = auth

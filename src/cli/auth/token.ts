@@ -2,7 +2,14 @@ import { type Command, Option } from 'commander';
 import { duration } from '../../config-values.ts';
 import { addClientOptions, checked, contextOf, ownerToken } from '../context.ts';
 import { example } from '../help.ts';
-import { audienceOption, capOption, type ExchangeFlags, identityOption, scopeOption, wishOf } from './wish.ts';
+import {
+  audienceOption,
+  capOption,
+  type ExchangeFlags,
+  identityOption,
+  scopeOption,
+  wishOf,
+} from './exchange-flags.ts';
 
 interface TokenFlags extends ExchangeFlags {
   readonly lifetime?: number;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ApiError, Code, denied, invalidFields, notFound, precondition } from '../../base/errors.ts';
-import { httpStatus, statusJson } from '../../transport/status.ts';
+import { httpStatus, statusJson } from '../../transport/error-status.ts';
 import { type CliError, ExitCode } from '../exit-codes.ts';
 import { apiError } from './api-error.ts';
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { GroupsService } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { SecurityTokenService } from '../../contract/gen/platform/oidc/v1/oidc.platform_pb.js';
+import { type Received, standIn } from '../cli.testing.ts';
 import { type CliError, ExitCode } from '../exit-codes.ts';
-import { type Received, standIn } from '../testing.ts';
 import { createApi } from './api.ts';
 
 const { createGroup, updateGroup, listGroups, deleteGroup } = GroupsService.method;

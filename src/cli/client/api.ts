@@ -1,6 +1,6 @@
 import type { DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Method, Route } from '../../contract/method.ts';
-import { files, methodTable } from '../../contract/methods.ts';
+import { files, methodTable } from '../../contract/method-table.ts';
 import { misused } from '../exit-codes.ts';
 import { apiError } from './api-error.ts';
 import { type HttpRequest, send } from './http.ts';

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { standIn } from '../cli.testing.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
-import { standIn } from '../testing.ts';
 import { send } from './http.ts';
 
 const pem = (name: string): string =>

@@ -12,7 +12,7 @@ import { addClientOptions, type Context, contextOf } from '../context.ts';
 import { messageOf } from '../failure.ts';
 import { example } from '../help.ts';
 import { visible } from '../output/text.ts';
-import { type Arrived, arrivedText } from './arrived.ts';
+import { type Arrived, arrivedText } from './received-event.ts';
 import { problemsOf } from './verify.ts';
 
 const { createSubscription, deleteSubscription } = SubscriptionsService.method;

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
+import { scratch } from '../cli.testing.ts';
 import type { Context } from '../context.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
-import { scratch } from '../testing.ts';
 import type { Item } from './item.ts';
 import { type Import, runImport } from './run.ts';
 

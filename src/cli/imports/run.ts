@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
 import { messageOf } from '../failure.ts';
 import { print } from '../output/print.ts';
-import { letYoungSpaceGrow } from '../young-space.ts';
+import { letYoungSpaceGrow } from '../server/young-space.ts';
 import { type BatchLimits, batchesOf, defaultLimits } from './batches.ts';
 import type { Item, Taken } from './item.ts';
 import { type Reading, startProgress } from './progress.ts';

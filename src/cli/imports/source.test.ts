@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { zipOf } from '../../../test/support/archives.ts';
-import { scratch } from '../testing.ts';
+import { scratch } from '../cli.testing.ts';
 import { documentsIn } from './documents.ts';
 import { openSource } from './source.ts';
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { databases } from '../../../test/support/databases.ts';
 import { ociClient, pushImage } from '../../../test/support/oci-client.ts';
 import { startTestServer } from '../../../test/support/server.ts';
-import { type Result, runHere, scratch, standIn } from '../testing.ts';
+import { type Result, runHere, scratch, standIn } from '../cli.testing.ts';
 
 const HELPER = fileURLToPath(new URL('../docker-credential-wharf.sh', import.meta.url));
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { example } from '../help.ts';
-import { addGc } from './gc.ts';
+import { addGc } from '../server/registry-gc.ts';
 import { addLogin, addLogout } from './login.ts';
 
 const NAME = 'registry';

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { hasOption } from '@bufbuild/protobuf';
 import { Command } from 'commander';
 import { resource } from '../../contract/gen/google/api/resource_pb.js';
-import { v2Files } from '../../contract/methods.ts';
-import { type Answer, type Received, runHere, scratch, standIn } from '../testing.ts';
+import { v2Files } from '../../contract/method-table.ts';
+import { type Answer, type Received, runHere, scratch, standIn } from '../cli.testing.ts';
 import { addResource } from './commands.ts';
 import { methodOf } from './spec.ts';
 

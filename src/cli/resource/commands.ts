@@ -1,10 +1,10 @@
 import type { DescField, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parentOf } from '../../base/uid.ts';
-import { isRequired } from '../../contract/behavior.ts';
+import { commentOn } from '../../contract/comments.ts';
+import { isRequired } from '../../contract/field-behavior.ts';
+import { presentPaths } from '../../contract/json/present-paths.ts';
 import type { Method, Route } from '../../contract/method.ts';
-import { commentOn } from '../../transport/openapi/comments.ts';
-import { presentPaths } from '../../transport/rest/present-paths.ts';
 import { type Api, createApi, rowOf } from '../client/api.ts';
 import { addClientOptions, type Context, contextOf } from '../context.ts';
 import { misused } from '../exit-codes.ts';
@@ -14,9 +14,9 @@ import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
 import { readBody, setAt } from './body.ts';
 import { columnsOf } from './columns.ts';
+import { type Place, protoPath, queryPlaces, resourcePlaces, variablesOf } from './field-paths.ts';
 import { addFlags, addShortFlags, givenFlags, meaningOf, sentenceOf, setShortFlags } from './flags.ts';
 import { listAll } from './list.ts';
-import { type Place, protoPath, queryPlaces, resourcePlaces, variablesOf } from './places.ts';
 import { listKey, methodOf, type ResourceSpec, type VerbName, verbs } from './spec.ts';
 
 /** A verb of a resource in the making. */

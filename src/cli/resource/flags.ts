@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import { ConfigError } from '../../config-values.ts';
-import { commentOnMember, splitSentence } from '../../transport/openapi/comments.ts';
+import { commentOnMember, splitSentence } from '../../contract/comments.ts';
 import { checked } from '../context.ts';
 import { misused } from '../exit-codes.ts';
 import { readInput } from '../input.ts';
 import { setAt } from './body.ts';
-import { type Place, protoPath } from './places.ts';
+import { type Place, protoPath } from './field-paths.ts';
 import { type ValueType, valueType } from './values.ts';
 
 /** The first sentence of a comment in the contract, in the tone of the help. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { scratch } from '../testing.ts';
+import { scratch } from '../cli.testing.ts';
 import { findLogin, forgetLogin, freshLogin, type Login, saveLogin } from './logins.ts';
 
 const SERVER = 'https://wharf.example.com';

@@ -3,7 +3,7 @@ import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { scratch } from '../testing.ts';
+import { scratch } from '../cli.testing.ts';
 import { locked, readObject, userFile, writeObject } from './private-file.ts';
 
 test('files of a user lie where the XDG specification says', () => {

@@ -6,10 +6,10 @@ import {
   AccountAssociationsSchema,
   GroupAccountAssociations,
 } from '../../contract/gen/platform/iam/v1/account_associations.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 /** The uid of an association is that of its group, and v1 says so by the name of the field. */
 const words = vocabulary(AccountAssociationsSchema, AccountAssociationSchema, {

@@ -6,10 +6,10 @@ import {
   ExternalGroupRoleMappings,
   ExternalGroupRoleMappingSchema as V1ExternalGroupRoleMappingSchema,
 } from '../../contract/gen/platform/iam/v1/external_group_role_mappings.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 const words = vocabulary(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingSchema, {
   names: {

@@ -9,12 +9,12 @@ import {
   StoredGroupInviteSchema,
   GroupInviteSchema as V1GroupInviteSchema,
 } from '../../contract/gen/platform/iam/v1/group_invites.platform_pb.js';
-import { foundAndInvite } from '../../domains/iam/found-and-invite.ts';
-import type { Operations } from '../../resource/context.ts';
+import { foundAndInvite } from '../../domains/iam/joining/create-organization-with-invite.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { writeOnly } from '../only-v1.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
+import { writeOnly } from '../v1-only.ts';
 import { capabilityNames } from './roles.ts';
 
 /** What v2 has in one message, v1 has in two: the invite with its code, and the invite as it is listed. */

@@ -1,9 +1,9 @@
 import { GroupSchema, GroupsService } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { Groups, GroupSchema as V1GroupSchema } from '../../contract/gen/platform/iam/v1/group.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 const words = vocabulary(V1GroupSchema, GroupSchema, {
   names: { id: 'uid' },

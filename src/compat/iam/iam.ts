@@ -1,4 +1,4 @@
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { accountAssociationOperations } from './account-associations.ts';
 import { externalGroupRoleMappingOperations } from './external-group-role-mappings.ts';
 import { groupInviteOperations } from './group-invites.ts';

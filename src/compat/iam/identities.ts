@@ -3,10 +3,10 @@ import {
   Identities,
   IdentitySchema as V1IdentitySchema,
 } from '../../contract/gen/platform/iam/v1/identity.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 const words = vocabulary(V1IdentitySchema, IdentitySchema, {
   names: {

@@ -7,9 +7,9 @@ import {
   Identities,
   IdentityMetadata_OnboardingQuestionsSchema,
 } from '../../contract/gen/platform/events/v1/identities.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 /** What v2 has side by side, v1 has in part as answers to questions. */
 const answers = vocabulary(IdentityMetadata_OnboardingQuestionsSchema, IdentityMetadataSchema, {

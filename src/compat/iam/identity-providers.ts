@@ -6,10 +6,10 @@ import {
   IdentityProviders,
   IdentityProviderSchema as V1IdentityProviderSchema,
 } from '../../contract/gen/platform/iam/v1/identity_providers.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt, sameBut } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 const words = vocabulary(V1IdentityProviderSchema, IdentityProviderSchema, {
   names: { id: 'uid' },

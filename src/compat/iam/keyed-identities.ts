@@ -3,10 +3,10 @@ import {
   Identity_StaticKeysSchema,
 } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { Identities, IdentitySchema } from '../../contract/gen/platform/events/v1/identities.platform_pb.js';
-import { createKeyedIdentity } from '../../domains/iam/keyed-identity.ts';
-import type { Operations } from '../../resource/context.ts';
-import { writeOnly } from '../only-v1.ts';
-import { vocabulary } from '../words.ts';
+import { createKeyedIdentity } from '../../domains/iam/identities/static-key-identity.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { vocabulary } from '../message-mapper.ts';
+import { writeOnly } from '../v1-only.ts';
 
 /** v1 has a second way to an identity: its keys and nothing else. `id` is first the group, then the identity. */
 const keys = vocabulary(IdentitySchema, Identity_StaticKeysSchema, {

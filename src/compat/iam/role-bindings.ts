@@ -13,8 +13,8 @@ import {
   type RoleBinding as V1RoleBinding,
   RoleBindingSchema as V1RoleBindingSchema,
 } from '../../contract/gen/platform/iam/v1/role_binding.platform_pb.js';
-import { findRoles } from '../../domains/iam/roles.ts';
-import type { Operations } from '../../resource/context.ts';
+import { findRoles } from '../../domains/iam/roles/roles.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
 import { roleWords } from './roles.ts';

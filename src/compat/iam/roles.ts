@@ -3,10 +3,10 @@ import { capabilityNamed, nameOf } from '../../contract/capabilities.ts';
 import type { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { RoleSchema, RolesService } from '../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { Roles, RoleSchema as V1RoleSchema } from '../../contract/gen/platform/iam/v1/role.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 /** v1 writes capabilities by their dotted names, v2 by enum values. */
 export const capabilityNames = {

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { TermsService } from '../../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { Terms, TermsDocumentStatusSchema } from '../../contract/gen/platform/iam/v1/terms.platform_pb.js';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { listAll } from '../list-all.ts';
 

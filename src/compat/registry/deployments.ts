@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { getDeployment, putDeployment } from '../../domains/registry/deployments.ts';
-import { getSettings, putSettings } from '../../domains/registry/settings.ts';
-import type { Operation, Operations } from '../../resource/context.ts';
+import { getDeployment, putDeployment } from '../../domains/registry/repos/deployments.ts';
+import { getSettings, putSettings } from '../../domains/registry/repos/settings.ts';
+import type { Operation, Operations } from '../../resource/operation.ts';
 import { idOf } from '../adapt.ts';
 
 const { method } = v1.Registry;

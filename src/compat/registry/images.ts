@@ -1,11 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import { ImagesService } from '../../contract/gen/chainguard/platform/registry/v2/images_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import type { ReadContent } from '../../domains/registry/blob-content.ts';
-import { countManifests } from '../../domains/registry/digest-count.ts';
-import { requireChart, requireImageConfig } from '../../domains/registry/image-config.ts';
+import { requireChart, requireImageConfig } from '../../domains/registry/images/image-config.ts';
+import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
+import { countManifests } from '../../domains/registry/manifests/digest-count.ts';
 import { objectIn, objectsIn, textIn, textMapIn, textsIn } from '../../formats/lenient.ts';
-import type { Operation, Operations } from '../../resource/context.ts';
+import type { Operation, Operations } from '../../resource/operation.ts';
 import { adapt, idOf } from '../adapt.ts';
 
 const { method } = v1.Registry;

@@ -1,12 +1,12 @@
-import type { ReadContent } from '../../domains/registry/blob-content.ts';
-import type { Operations } from '../../resource/context.ts';
+import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { deploymentOperations } from './deployments.ts';
-import { elsewhereOperations } from './elsewhere.ts';
 import { imageOperations } from './images.ts';
 import { repoOperations } from './repos.ts';
 import { sbomOperations } from './sboms.ts';
 import { tagOperations } from './tags.ts';
+import { elsewhereOperations } from './unsupported.ts';
 
 export interface RegistryOptions {
   readonly tokens: PageTokens;

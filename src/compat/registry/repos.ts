@@ -8,13 +8,13 @@ import {
   RepoCountSchema,
   RepoSchema,
 } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { readmesOf, requireReadme, setReadme } from '../../domains/registry/readme.ts';
-import { findRepoIn } from '../../domains/registry/repo-operations.ts';
-import { countFollowers } from '../../domains/registry/sync-source.ts';
-import type { EventFacts, Operation, Operations, ReadContext, WriteContext } from '../../resource/context.ts';
+import { readmesOf, requireReadme, setReadme } from '../../domains/registry/repos/readme.ts';
+import { findRepoIn } from '../../domains/registry/repos/repo-operations.ts';
+import { countFollowers } from '../../domains/registry/repos/sync-source.ts';
+import type { EventFacts, Operation, Operations, ReadContext, WriteContext } from '../../resource/operation.ts';
 import { adapt, idOf, type Unary } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { words } from './repo-words.ts';
+import { words } from './repo-mapping.ts';
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource } = Registry.method;
 

@@ -8,10 +8,10 @@ import {
   Sbom2_Source,
   Sbom2Schema,
 } from '../../contract/gen/platform/tenant/v1/sbom.platform_pb.js';
-import type { ReadContent } from '../../domains/registry/blob-content.ts';
-import { type AttachedSbom, findSbom, requireSbom } from '../../domains/registry/sboms.ts';
+import { type AttachedSbom, findSbom, requireSbom } from '../../domains/registry/images/sboms.ts';
+import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
 import type { Sbom, SbomRelation } from '../../formats/sbom/sbom.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { idOf } from '../adapt.ts';
 
 const { method } = v1.Registry;

@@ -9,17 +9,17 @@ import {
   TagsService,
 } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { createEolTags, type EolTag } from '../../domains/registry/eol-tags.ts';
-import { requireRepo } from '../../domains/registry/repos.ts';
-import { historyOf } from '../../domains/registry/tag-history.ts';
-import { replaceTag } from '../../domains/registry/tag-operations.ts';
-import { latestVersion } from '../../domains/registry/versions.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
+import { requireRepo } from '../../domains/registry/repos/repos.ts';
+import { createEolTags, type EolTag } from '../../domains/registry/tags/eol-tags.ts';
+import { historyOf } from '../../domains/registry/tags/tag-history.ts';
+import { replaceTag } from '../../domains/registry/tags/tag-operations.ts';
+import { latestVersion } from '../../domains/registry/tags/versions.ts';
 import type { ListRequest } from '../../resource/list/list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { adapt, idOf } from '../adapt.ts';
 import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../words.ts';
+import { vocabulary } from '../message-mapper.ts';
 
 const { method } = v1.Registry;
 const { createTag, listTags, deleteTag } = TagsService.method;

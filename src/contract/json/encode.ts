@@ -1,8 +1,8 @@
 import type { DescEnum, DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { ScalarType } from '@bufbuild/protobuf';
 import { DurationSchema, FeatureSet_FieldPresence, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { isInputOnly } from '../behavior.ts';
-import { keptJson } from '../kept.ts';
+import { isInputOnly } from '../field-behavior.ts';
+import { keptJson } from '../message-cache.ts';
 import type { Fields } from './fields.ts';
 import { readField } from './fields.ts';
 import { formatDuration, formatFieldMask, formatTimestamp } from './well-known.ts';

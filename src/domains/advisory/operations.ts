@@ -1,9 +1,9 @@
 import { SecurityAdvisoryService } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
-import type { Operations } from '../../resource/context.ts';
-import { type Engine, standardOperations } from '../../resource/operations.ts';
-import { listDocuments } from './documents.ts';
-import { reachingOnly, readableGroups } from './readers.ts';
-import { vulnerabilities } from './vulnerabilities.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
+import { listDocuments } from './documents/list-documents.ts';
+import { reachingOnly, readableGroups } from './readable-groups.ts';
+import { vulnerabilities } from './vulnerability-metadata.ts';
 
 export interface SecurityAdvisoryOptions {
   /** The uids of groups whose advisories everybody may read. */

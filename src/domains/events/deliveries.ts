@@ -12,9 +12,9 @@ import {
   ReplayDeliveriesResponseSchema,
   type ReplayDeliveryRequest,
 } from '../../contract/gen/wharfinger/events/v1/deliveries_pb.js';
-import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
 import { pageSize } from '../../resource/list/list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import type { Reader } from '../../store/store.ts';
 import { findDelivery, findDone, listDeliveries, type Position, positionOf, replay } from './delivery-rows.ts';
 

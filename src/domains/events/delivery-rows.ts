@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { parentOf, rangeBelow, suffixOf } from '../../base/uid.ts';
 import { type Delivery, DeliverySchema, DeliveryState } from '../../contract/gen/wharfinger/events/v1/deliveries_pb.js';
-import { eachSlot, inBatches } from '../../store/batches.ts';
+import { eachSlot, inBatches } from '../../store/parameter-batches.ts';
 import type { Maybe, Reader, Row, Transaction } from '../../store/store.ts';
 
 /** What the state of a delivery is called in the database. */

@@ -11,7 +11,7 @@ import {
   SinkState,
   SinksService,
 } from '../../contract/gen/wharfinger/events/v1/sinks_pb.js';
-import type { Operation, Operations } from '../../resource/context.ts';
+import type { Operation, Operations } from '../../resource/operation.ts';
 import { find } from '../../resource/read.ts';
 import { update } from '../../resource/write.ts';
 import type { Reader } from '../../store/store.ts';

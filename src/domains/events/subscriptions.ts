@@ -3,9 +3,9 @@ import {
   SubscriptionSchema,
   SubscriptionsService,
 } from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
-import type { Operations } from '../../resource/context.ts';
 import { defineResource, type Resource } from '../../resource/definition.ts';
-import { type Engine, standardOperations } from '../../resource/operations.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
 import { addSink, countSinks, dropSink } from './sink-rows.ts';
 import { newSecret, type Seal, type Secrets, secretContext } from './webhook-secret.ts';
 

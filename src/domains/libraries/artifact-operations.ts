@@ -8,11 +8,11 @@ import {
   GetArtifactCountResponseSchema,
   type ListArtifactVersionsRequest,
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
-import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
 import { countSelected } from '../../resource/list/count.ts';
-import { createSelector } from '../../resource/list/select.ts';
-import { type Engine, standardOperations } from '../../resource/operations.ts';
+import { createSelector } from '../../resource/list/request-filters.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { exists, findReferring } from '../../resource/read.ts';
+import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
 import { artifactVersions } from './artifact-versions.ts';
 import { artifacts } from './artifacts.ts';
 

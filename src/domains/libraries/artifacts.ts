@@ -1,5 +1,5 @@
+import { partsOf, wordsIn } from '../../base/search-terms.ts';
 import { suffixOf } from '../../base/uid.ts';
-import { partsOf, wordsIn } from '../../base/words.ts';
 import {
   type Artifact,
   ArtifactSchema,

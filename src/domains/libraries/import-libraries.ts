@@ -5,8 +5,8 @@ import {
   LibraryImportsService,
   type LibraryVersion,
 } from '../../contract/gen/wharfinger/imports/v1/libraries_pb.js';
-import type { Operation, Operations } from '../../resource/context.ts';
-import { takeIn } from '../wharfinger/import-records.ts';
+import type { Operation, Operations } from '../../resource/operation.ts';
+import { takeIn } from '../imports/import-records.ts';
 import { putVersions } from './put-versions.ts';
 import { versionProblems } from './version-rules.ts';
 

@@ -1,7 +1,7 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
-import { orderedUid } from '../../base/ordered-uid.ts';
+import { orderedUid } from '../../base/time-ordered-uid.ts';
 import {
   type Artifact,
   ArtifactSchema,
@@ -11,7 +11,7 @@ import {
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import type { LibraryFile, LibraryVersion } from '../../contract/gen/wharfinger/imports/v1/libraries_pb.js';
 import type { Stored } from '../../resource/definition.ts';
-import { findKnown, type PutResult } from '../../resource/put.ts';
+import { findKnown, type PutResult } from '../../resource/upsert.ts';
 import { holdParent, insertAll, updateAll } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
 import { artifactVersions, type VersionState, versionKey } from './artifact-versions.ts';

@@ -1,6 +1,6 @@
 import { invalid } from '../../base/errors.ts';
-import type { ReadContext } from '../../resource/context.ts';
-import { imageSizes } from '../registry/image-sizes.ts';
+import type { ReadContext } from '../../resource/operation.ts';
+import { imageSizes } from '../registry/images/image-sizes.ts';
 import { endOf, type PeriodRequest, periodOf } from './days.ts';
 import { findTags, type RepoTags } from './tag-references.ts';
 import { type Condition, timelinesOf } from './timeline.ts';

@@ -1,8 +1,8 @@
 import { invalid } from '../../base/errors.ts';
 import type { Report } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
-import type { ReadContext } from '../../resource/context.ts';
+import type { ReadContext } from '../../resource/operation.ts';
 import { findAll } from '../../resource/read.ts';
-import { findTagged } from '../registry/manifests.ts';
+import { findTagged } from '../registry/manifests/manifests.ts';
 import {
   findingsIn,
   type ReportRow,

@@ -6,11 +6,11 @@ import {
   ReportImportsService,
 } from '../../contract/gen/wharfinger/imports/v1/reports_pb.js';
 import { DamagedError, damaged } from '../../formats/reading.ts';
-import type { Operations } from '../../resource/context.ts';
+import type { Operations } from '../../resource/operation.ts';
 import { holdParent } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
-import { holdManifest } from '../registry/manifests.ts';
-import { digestRule } from '../registry/tags.ts';
+import { holdManifest } from '../registry/manifests/manifests.ts';
+import { digestRule } from '../registry/tags/tags.ts';
 import { MAX_BYTES, type PreparedReport, prepareReport, unpackReport } from './prepare.ts';
 import { type PutResult, putReport } from './put-report.ts';
 import { reports } from './reports.ts';

@@ -8,7 +8,7 @@ import { isGrype, readGrype } from '../../formats/grype.ts';
 import { damaged, fieldsOf } from '../../formats/reading.ts';
 import type { ScanFinding, ScanReport, ScanSeverity } from '../../formats/scan-report.ts';
 import { isTrivy, readTrivy } from '../../formats/trivy.ts';
-import { parseJson } from '../registry/json.ts';
+import { parseJson } from '../registry/manifests/json.ts';
 import { findingsOf, reportOf } from './messages.ts';
 import { toColumn, vulnerabilitiesIn } from './vulnerability.ts';
 

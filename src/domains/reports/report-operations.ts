@@ -4,9 +4,9 @@ import {
   type Report,
   ReportsService,
 } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
-import type { Operation, Operations } from '../../resource/context.ts';
-import { type Engine, standardOperations } from '../../resource/operations.ts';
+import type { Operation, Operations } from '../../resource/operation.ts';
 import { find } from '../../resource/read.ts';
+import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
 import { findingsIn } from './report-rows.ts';
 import { reports } from './reports.ts';
 

@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
 import { rangeBelow } from '../../base/uid.ts';
 import { type Finding, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
-import { eachSlot, inBatches } from '../../store/batches.ts';
+import { eachSlot, inBatches } from '../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../store/store.ts';
 import { fromColumn, type Vulnerability } from './vulnerability.ts';
 

@@ -10,10 +10,10 @@ import {
   Severity_Type,
 } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { readCvss } from '../../formats/cvss.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/context.ts';
 import { timeKey } from '../../resource/definition.ts';
-import { pageOf } from '../../resource/list/computed.ts';
+import { pageOf } from '../../resource/list/computed-list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
+import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { endOf, periodOf } from './days.ts';
 import { resolvedIn } from './resolved.ts';
 import { findTags } from './tag-references.ts';

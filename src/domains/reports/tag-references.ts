@@ -1,9 +1,9 @@
 import { invalid } from '../../base/errors.ts';
 import { isUid } from '../../base/uid.ts';
-import type { ReadContext } from '../../resource/context.ts';
-import { isTagName, tagName } from '../registry/names.ts';
-import { findRepoNamed } from '../registry/repo-names.ts';
-import { listTagNames } from '../registry/tag-targets.ts';
+import type { ReadContext } from '../../resource/operation.ts';
+import { isTagName, tagName } from '../registry/repos/names.ts';
+import { findRepoNamed } from '../registry/repos/repo-names.ts';
+import { listTagNames } from '../registry/tags/tag-targets.ts';
 
 /** Tags of a repo, as somebody asks for them. */
 export interface RepoTags {

@@ -1,5 +1,5 @@
 import type { Reader } from '../../store/store.ts';
-import { type TagMove, tagMoves } from '../registry/tag-history.ts';
+import { type TagMove, tagMoves } from '../registry/tags/tag-history.ts';
 import { type ReportRow, reportsOfImages, vulnerabilitiesOf } from './report-rows.ts';
 import type { Vulnerability } from './vulnerability.ts';
 

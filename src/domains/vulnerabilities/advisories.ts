@@ -4,9 +4,9 @@ import {
   AdvisoriesService,
   AdvisorySchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import type { Operations } from '../../resource/context.ts';
 import { defineResource, timeKey } from '../../resource/definition.ts';
-import { type Engine, standardOperations } from '../../resource/operations.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
 import { typeOf } from './event-types.ts';
 import { idAs, idsOf, searched, wordsOf } from './search.ts';
 

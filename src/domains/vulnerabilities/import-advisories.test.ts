@@ -15,8 +15,8 @@ import type { Outcome } from '../../contract/gen/wharfinger/imports/v1/outcome_p
 import { findAll, findByKey } from '../../resource/read.ts';
 import { insert } from '../../resource/write.ts';
 import type { Store } from '../../store/store.ts';
-import { groups } from '../iam/groups.ts';
-import { importRecords } from '../wharfinger/import-records.ts';
+import { groups } from '../iam/groups/groups.ts';
+import { importRecords } from '../imports/import-records.ts';
 import { advisories, advisoryKey } from './advisories.ts';
 import { isAdvisoryId, newAdvisoryId } from './advisory-id.ts';
 import { advisoryImporter } from './import-advisories.ts';

@@ -1,4 +1,4 @@
-import { orderedUid } from '../../base/ordered-uid.ts';
+import { orderedUid } from '../../base/time-ordered-uid.ts';
 import {
   type Advisory,
   type AdvisorySchema,
@@ -8,8 +8,8 @@ import {
   AdvisoryImportsService,
   type ImportAdvisoriesRequest,
 } from '../../contract/gen/wharfinger/imports/v1/advisories_pb.js';
-import type { Operations } from '../../resource/context.ts';
-import { type Importer, importRecords } from '../wharfinger/import-records.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { type Importer, importRecords } from '../imports/import-records.ts';
 import { advisories, advisoryKey } from './advisories.ts';
 import { advisoryIdFrom } from './advisory-id.ts';
 import { advisoryProblems } from './advisory-rules.ts';

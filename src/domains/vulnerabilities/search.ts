@@ -1,4 +1,4 @@
-import { partsOf, wordsIn } from '../../base/words.ts';
+import { partsOf, wordsIn } from '../../base/search-terms.ts';
 import type { Advisory } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 
 /** `cve-2024-1234`: ids of advisories and vulnerabilities look like this, some names do too, and few advisories share one. */

@@ -1,7 +1,7 @@
 import { equals } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../../base/errors.ts';
-import { orderedUid } from '../../base/ordered-uid.ts';
+import { orderedUid } from '../../base/time-ordered-uid.ts';
 import { newUid, parentOf } from '../../base/uid.ts';
 import {
   type Advisory,
@@ -10,8 +10,8 @@ import {
   AdvisorySchema,
   ReviewState,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import type { WriteContext } from '../../resource/context.ts';
 import type { Stored } from '../../resource/definition.ts';
+import type { WriteContext } from '../../resource/operation.ts';
 import { find } from '../../resource/read.ts';
 import { refuse } from '../../resource/validate.ts';
 import { holdParent, insert, remove, update } from '../../resource/write.ts';

@@ -1,9 +1,9 @@
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { extentOf } from './extent.ts';
-import { indexedPlan } from './indexed.ts';
+import { indexedPlan } from './indexed-plan.ts';
 import { UNORDERED } from './order.ts';
 import type { Selection } from './plan.ts';
+import { extentOf } from './visible-range.ts';
 
 /** How many resources within reach a selection has, from the counters of the listing index where they know. */
 export async function countSelected(

@@ -2,16 +2,16 @@ import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { Maybe, Reader } from '../../store/store.ts';
-import type { ReadContext } from '../context.ts';
 import type { Resource } from '../definition.ts';
+import type { ReadContext } from '../operation.ts';
 import { exists, findShownAll, readShown } from '../read.ts';
-import { type Extent, extentOf } from './extent.ts';
-import { finitePlan } from './finite.ts';
-import { indexedPlan } from './indexed.ts';
+import { indexedPlan } from './indexed-plan.ts';
 import { parseOrder } from './order.ts';
 import type { Cursor, PageTokens, Tally } from './page-token.ts';
 import type { Filter, PageRow } from './plan.ts';
-import { createSelector } from './select.ts';
+import { createSelector } from './request-filters.ts';
+import { finitePlan } from './uid-list-plan.ts';
+import { type Extent, extentOf } from './visible-range.ts';
 
 /** What every List request has. */
 export interface ListRequest extends Message {

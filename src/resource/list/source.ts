@@ -1,5 +1,5 @@
 import type { Order } from './order.ts';
-import { padded } from './padded.ts';
+import { padded } from './pad.ts';
 import type { Cursor } from './page-token.ts';
 import type { Filter } from './plan.ts';
 

@@ -1,7 +1,7 @@
 import { createLru } from '../../base/lru.ts';
 import type { Value } from '../../store/store.ts';
 import { type Order, UNORDERED } from './order.ts';
-import { padded } from './padded.ts';
+import { padded } from './pad.ts';
 import type { Filter } from './plan.ts';
 import { formOf, isListed, refers, type Slot, type Source, tableOf, valuesOf } from './source.ts';
 

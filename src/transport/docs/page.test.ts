@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { Script } from 'node:vm';
-import { files, methodTable } from '../../contract/methods.ts';
+import { files, methodTable } from '../../contract/method-table.ts';
 import { openapi } from '../openapi/document.ts';
 import { assemblePage } from './page.ts';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRegistry, type DescMessage, fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { withBeta } from '../../contract/beta.ts';
 import { file_google_rpc_error_details } from '../../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
 import type { Method } from '../../contract/method.ts';
-import { files, methodTable } from '../../contract/methods.ts';
-import { requestReader } from '../rest/request.ts';
+import { files, methodTable } from '../../contract/method-table.ts';
+import { withBeta } from '../../contract/v2beta1.ts';
+import { requestReader } from '../rest/read-request.ts';
 import { openapi } from './document.ts';
 import type { Operation, Parameter, Schema } from './types.ts';
 

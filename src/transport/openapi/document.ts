@@ -1,5 +1,5 @@
+import { commentOn, humanName } from '../../contract/comments.ts';
 import type { Method } from '../../contract/method.ts';
-import { commentOn, humanName } from './comments.ts';
 import { errorResponse, errorSchemas } from './errors.ts';
 import { operation } from './operation.ts';
 import { placeRoutes } from './paths.ts';

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { ScalarType } from '@bufbuild/protobuf';
-import { isInputOnly, isOutputOnly, isRequired } from '../../contract/behavior.ts';
+import { isInputOnly, isOutputOnly, isRequired } from '../../contract/field-behavior.ts';
 import type { Json } from './types.ts';
 
 const ORGANIZATION = '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { files, methodTable } from '../../contract/methods.ts';
+import { files, methodTable } from '../../contract/method-table.ts';
 import { createDocs } from './handler.ts';
 
 const methods = methodTable(files);

@@ -1,13 +1,13 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { getOption } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
+import { code, commentOn, commentOnMember, humanName, splitSentence } from '../../contract/comments.ts';
 import {
   type Capability,
   CapabilitySchema,
   name as capabilityName,
 } from '../../contract/gen/capabilities/capabilities_pb.js';
 import type { Method } from '../../contract/method.ts';
-import { code, commentOn, commentOnMember, humanName, splitSentence } from './comments.ts';
 import { exampleAnswer, exampleBody } from './examples.ts';
 import { fieldAt, parametersOf } from './parameters.ts';
 import type { Placed } from './paths.ts';

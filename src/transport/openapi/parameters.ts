@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { isRequired } from '../../contract/behavior.ts';
-import { code, commentOnMember } from './comments.ts';
+import { code, commentOnMember } from '../../contract/comments.ts';
+import { isRequired } from '../../contract/field-behavior.ts';
 import { exampleParameter, exampleText } from './examples.ts';
 import type { Placed } from './paths.ts';
 import { isPlainValue, type Schemas } from './schemas.ts';

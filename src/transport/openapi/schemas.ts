@@ -1,8 +1,8 @@
 import type { DescEnum, DescField, DescMessage } from '@bufbuild/protobuf';
 import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
-import { isInputOnly, isOutputOnly, isRequired } from '../../contract/behavior.ts';
+import { commentOn, commentOnMember } from '../../contract/comments.ts';
+import { isInputOnly, isOutputOnly, isRequired } from '../../contract/field-behavior.ts';
 import { name as capabilityName } from '../../contract/gen/capabilities/capabilities_pb.js';
-import { commentOn, commentOnMember } from './comments.ts';
 import type { Schema } from './types.ts';
 
 /** What a request body leaves out of a message. */

@@ -7,7 +7,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import { ApiError, Code, unauthenticated } from '../../base/errors.ts';
 import { CreateGroupRequestSchema, GroupSchema } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { errorOf, LIMIT, startRest } from './test-server.ts';
+import { errorOf, LIMIT, startRest } from './server.testing.ts';
 
 test('path, query and body become the request', async (t) => {
   const requests: Message[] = [];

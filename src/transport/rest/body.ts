@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ApiError, Code, invalid } from '../../base/errors.ts';
+import { decodeUtf8 } from '../../contract/json/parse.ts';
 import type { Route } from '../../contract/method.ts';
 import { bodyTooLarge } from './http-error.ts';
-import { decodeUtf8 } from './json-text.ts';
-import type { Body } from './request.ts';
-import { takesForm } from './request.ts';
+import type { Body } from './read-request.ts';
+import { takesForm } from './read-request.ts';
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { CodeName } from '../../base/errors.ts';
 import { ApiError, Code } from '../../base/errors.ts';
-import { httpStatus } from '../status.ts';
-import { errorOf, startRest } from './test-server.ts';
+import { httpStatus } from '../error-status.ts';
+import { errorOf, startRest } from './server.testing.ts';
 
 test('answers JSON with its length, and passes on who asks', async (t) => {
   const { fetch, calls } = await startRest(t);

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { ApiError, Code } from '../../base/errors.ts';
-import { httpStatus } from '../status.ts';
+import { httpStatus } from '../error-status.ts';
 
 /** An error for which HTTP has a status of its own. */
 class HttpError extends ApiError {

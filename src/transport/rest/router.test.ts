@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, Code } from '../../base/errors.ts';
 import type { Method, Verb } from '../../contract/method.ts';
-import { files, methodTable } from '../../contract/methods.ts';
+import { files, methodTable } from '../../contract/method-table.ts';
 import { createRouter } from './router.ts';
 
 const methods = methodTable(files);

@@ -1,9 +1,9 @@
 import { invalid } from '../../base/errors.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
-import type { SplitPath } from './path.ts';
-import { splitPath } from './path.ts';
-import type { Capture, Template } from './template.ts';
-import { capturesOf, compareNarrowness, matchesTemplate, parseTemplate } from './template.ts';
+import type { Capture, Template } from './path-template.ts';
+import { capturesOf, compareNarrowness, matchesTemplate, parseTemplate } from './path-template.ts';
+import type { SplitPath } from './request-target.ts';
+import { splitPath } from './request-target.ts';
 
 /** A path variable: the proto path of the request field it goes to, and its decoded text. */
 export interface Variable {

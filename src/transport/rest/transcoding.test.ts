@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { ApiError, Code } from '../../base/errors.ts';
+import { methods } from '../../contract/contract.testing.ts';
+import { arbitraryMessage } from '../../contract/json/arbitrary-message.testing.ts';
+import { messageReader } from '../../contract/json/decode.ts';
 import { encodeJson } from '../../contract/json/encode.ts';
-import { files } from '../../contract/methods.ts';
-import { statusJson } from '../status.ts';
-import { arbitraryMessage } from './arbitrary-message.ts';
-import { messageReader } from './json-decode.ts';
-import { newProblems } from './problems.ts';
-import { requestReader, takesForm } from './request.ts';
+import { newProblems } from '../../contract/json/violations.ts';
+import { files } from '../../contract/method-table.ts';
+import { statusJson } from '../error-status.ts';
+import { requestReader, takesForm } from './read-request.ts';
 import { createRouter } from './router.ts';
-import { methods } from './testing.ts';
 
 // Fixed, so that a run that fails here fails everywhere.
 const seed = 20_260_101;

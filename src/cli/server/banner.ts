@@ -1,0 +1,31 @@
+import { resolve } from 'node:path';
+import { version } from '../../base/version.ts';
+import { settings } from '../../config.ts';
+
+export interface Started {
+  readonly url: string;
+  readonly organization: { readonly uid: string; readonly name: string };
+  readonly firstStart: boolean;
+  /** The data directory, as an absolute path. */
+  readonly data: string;
+}
+
+/** What a start prints: where the server is, and commands that work as they stand. */
+export function banner({ url, organization, firstStart, data }: Started): string {
+  const dataFlag = data === resolve(settings.data.default) ? '' : ` --data ${shellQuote(data)}`;
+  const authorization = '-H "Authorization: Bearer $TOKEN"';
+  return `
+Wharfinger ${version} serves ${url}
+Organization ${organization.name} (${organization.uid})${firstStart ? ', created just now' : ''}
+
+Paste these into another terminal, in this directory:
+
+  TOKEN=$(npm run -s wharf -- auth token${dataFlag})
+  curl ${authorization} ${url}/iam/v2/groups
+  curl ${authorization} -H 'Content-Type: application/json' -d '{"name":"my-group"}' ${url}/iam/v2/groups/${organization.uid}
+
+`;
+}
+
+const shellQuote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

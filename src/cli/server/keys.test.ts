@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it, test } from 'node:test';
+import { decodeProtectedHeader } from 'jose';
+import { databases } from '../../../test/support/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { runHere, scratch, wharf } from '../cli.testing.ts';
+
+interface Shown {
+  readonly kid: string;
+  readonly state: string;
+  readonly activates: string;
+  readonly retires: string;
+  readonly expires: string;
+}
+
+for (const database of databases) {
+  describe(`wharf keys beside a running server on ${database.name}`, () => {
+    let server: TestServer;
+    let env: Record<string, string>;
+
+    before(async () => {
+      server = await startTestServer(database);
+      const { dataDir, databaseUrl } = server.home;
+      env = { WHARF_DATA: dataDir, ...(databaseUrl !== undefined && { WHARF_DATABASE_URL: databaseUrl }) };
+    });
+    after(() => server.remove());
+
+    const keys = async (...args: string[]): Promise<Shown[]> => {
+      const { code, stdout, stderr } = await runHere(['keys', ...args, '-o', 'json'], env);
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout);
+    };
+    const states = (shown: readonly Shown[]) => shown.map(({ state }) => state);
+
+    const newToken = async (): Promise<{ token: string; kid: string }> => {
+      const headers = { authorization: `Bearer ${server.token}` };
+      const answer = await fetch(`${server.url}/sts/exchange?aud=${server.url}`, { headers });
+      const { token } = (await answer.json()) as { token: string };
+      return { token, kid: decodeProtectedHeader(token).kid ?? assert.fail() };
+    };
+    const status = async (token: string): Promise<number> =>
+      (await fetch(`${server.url}/auth/v1/ok`, { headers: { authorization: `Bearer ${token}` } })).status;
+    const published = async (): Promise<string[]> => {
+      const answer = await fetch(`${server.url}/.well-known/jwks.json`);
+      return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+    };
+
+    it('shows the key that the first start made', async () => {
+      const [key, ...more] = await keys('list');
+      assert.deepEqual(more, []);
+      assert.deepEqual([key?.state, key?.retires, key?.expires], ['current', '', '']);
+      assert.equal((await newToken()).kid, key?.kid);
+      const { stdout } = await runHere(['keys', 'list'], env);
+      assert.match(stdout, /^KID +STATE +ACTIVATES +RETIRES +EXPIRES\n[0-9a-f]{32} +current +\d{4}-/);
+    });
+
+    it('rotates with an overlap: the new key is published, the old one still signs', async () => {
+      const { kid: old } = await newToken();
+      const [next, current] = await keys('rotate');
+      assert.deepEqual([next?.state, current?.state, current?.kid], ['next', 'current', old]);
+      assert.equal(next?.activates, current?.retires);
+      assert.deepEqual(await published(), [next?.kid, old]);
+      assert.equal((await newToken()).kid, old);
+    });
+
+    it('rotates at once; what the old key has signed stays good', async () => {
+      const { token, kid: old } = await newToken();
+      const shown = await keys('rotate', '--now');
+      assert.deepEqual(states(shown).sort(), ['current', 'retired', 'retired']);
+      const fresh = await newToken();
+      assert.equal(fresh.kid, shown.find(({ state }) => state === 'current')?.kid);
+      assert.notEqual(fresh.kid, old);
+      assert.deepEqual([await status(token), await status(fresh.token)], [200, 200]);
+    });
+
+    it('revokes from another process: the next request is refused', async () => {
+      const { token, kid } = await newToken();
+      assert.equal(await status(token), 200);
+      const { code, stderr } = await wharf(['keys', 'revoke', kid], env);
+      assert.equal(code, 0, stderr);
+      assert.equal(await status(token), 401);
+      assert.ok(!(await published()).includes(kid));
+      assert.equal(await status((await newToken()).token), 200);
+    });
+
+    it('says which key it does not know', async () => {
+      const { code, stdout, stderr } = await runHere(['keys', 'revoke', 'f'.repeat(32)], env);
+      assert.deepEqual([code, stdout], [5, '']);
+      assert.match(stderr, /^wharf: there is no key f{32}: 'wharf keys list' shows those there are\n$/);
+    });
+
+    it('needs the master key of the server to make a key, and none to look', async () => {
+      const other = { ...env, WHARF_MASTER_KEY: 'f'.repeat(64) };
+      const { code, stderr } = await runHere(['keys', 'rotate'], other);
+      assert.equal(code, 1);
+      assert.match(stderr, /^wharf: the secrets in the database are encrypted with another master key: [^\n]*\n$/);
+      assert.equal((await runHere(['keys', 'list'], other)).code, 0);
+    });
+  });
+}
+
+test('a directory without a database is left alone', async (t) => {
+  const data = scratch(t);
+  writeFileSync(join(data, 'other.txt'), '');
+  for (const args of [['list'], ['rotate'], ['revoke', 'x']]) {
+    const { code, stderr } = await runHere(['keys', ...args, '--data', data]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^wharf: no database in .*: start the server once, or name its directory with --data\n$/);
+  }
+  assert.ok(!existsSync(join(data, 'wharfinger.db')));
+});

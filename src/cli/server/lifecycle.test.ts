@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { scratch, start, wharf } from '../cli.testing.ts';
+
+/** The address in the banner, as soon as it is printed. */
+function addressFrom({ stdout }: ChildProcess): Promise<string> {
+  let text = '';
+  return new Promise((resolve) => {
+    stdout?.on('data', (part) => {
+      text += part;
+      const [, url] = /serves (\S+)\n[\s\S]*\/iam\/v2\/groups\/[0-9a-f]{40}\n/.exec(text) ?? [];
+      if (url) resolve(url);
+    });
+  });
+}
+
+test('a server starts, answers, says so in JSON lines, and stops at SIGTERM', { timeout: 60_000 }, async (t) => {
+  const data = join(scratch(t), 'data');
+  const { child, done } = start(['serve'], { WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: data, WHARF_LISTN: 'typo' });
+  t.after(() => child.kill('SIGKILL'));
+  const url = await Promise.race([addressFrom(child), done.then(({ stderr }) => assert.fail(stderr))]);
+
+  assert.equal((await wharf(['ping', '--server', url])).code, 0);
+  assert.equal((await wharf(['auth', 'token', '--data', data])).code, 0);
+
+  const rival = { WHARF_LISTEN: new URL(url).host, WHARF_DATA: scratch(t), WHARF_LOG_LEVEL: 'silent' };
+  const { code, stdout, stderr } = await wharf(['serve'], rival);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+  assert.match(stderr, /^wharf: port \d+ is taken by another program: choose another with WHARF_LISTEN[^\n]*\n$/);
+
+  child.kill('SIGTERM');
+  const result = await done;
+  assert.equal(result.code, 0);
+  assert.match(result.stdout, /auth token --data /);
+  const lines = result.stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const warnings = lines.filter(({ level }) => level !== 'info');
+  assert.deepEqual(
+    warnings.map(({ level, variable }) => ({ level, variable })),
+    [{ level: 'warn', variable: 'WHARF_LISTN' }],
+  );
+});

@@ -1,0 +1,162 @@
+import type { DescEnum, DescField, DescMessage } from '@bufbuild/protobuf';
+import { create, ScalarType } from '@bufbuild/protobuf';
+import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { parseDuration, parseFieldMask, parseTimestamp } from './well-known.ts';
+
+/**
+ * A value without fields of its own, and how it is read from parsed JSON and from the text of a path or query.
+ * Undefined says that the value is not acceptable.
+ */
+export interface Leaf {
+  /** Completes the sentence "must be ...". */
+  readonly expected: string;
+  readonly json: (value: unknown) => unknown;
+  readonly text: (text: string) => unknown;
+}
+
+/** The leaf for a field, the elements of a list or the values of a map; undefined for a message with fields of its own. */
+export function leafOf(field: DescField): Leaf | undefined {
+  if (field.message !== undefined) return wellKnownLeaf(field.message);
+  if (field.enum !== undefined) return enumLeaf(field.enum);
+  return scalarLeaf(field.scalar);
+}
+
+export function scalarLeaf(type: ScalarType | undefined): Leaf {
+  const leaf = type === undefined ? undefined : scalars.get(type);
+  if (leaf === undefined) throw new Error(`REST does not read fields of scalar type ${type}`);
+  return leaf;
+}
+
+/** A leaf that JSON, too, writes as a string. */
+const fromText = (expected: string, text: (text: string) => unknown): Leaf => ({
+  expected,
+  text,
+  json: (value) => (typeof value === 'string' ? text(value) : undefined),
+});
+
+/** No leading zeros, so that every number has one spelling, also as a map key. */
+const DECIMAL = /^(?:0|-?[1-9]\d{0,19})$/;
+
+function integer32(min: number, max: number): Leaf {
+  const check = (value: number) => (Number.isInteger(value) && value >= min && value <= max ? value + 0 : undefined);
+  const text = (value: string) => (DECIMAL.test(value) ? check(Number(value)) : undefined);
+  return {
+    expected: `a whole number from ${min} to ${max}`,
+    text,
+    json: (value) => (typeof value === 'number' ? check(value) : typeof value === 'string' ? text(value) : undefined),
+  };
+}
+
+function integer64(min: bigint, max: bigint): Leaf {
+  const check = (value: bigint) => (value >= min && value <= max ? value : undefined);
+  const text = (value: string) => (DECIMAL.test(value) ? check(BigInt(value)) : undefined);
+  return {
+    expected: `a whole number from ${min} to ${max}, as a string where it has more than 15 digits`,
+    text,
+    // A larger JSON number has already lost its last digits.
+    json: (value) =>
+      Number.isSafeInteger(value)
+        ? check(BigInt(value as number))
+        : typeof value === 'string'
+          ? text(value)
+          : undefined,
+  };
+}
+
+const int32 = integer32(-(2 ** 31), 2 ** 31 - 1);
+const uint32 = integer32(0, 2 ** 32 - 1);
+const int64 = integer64(-(2n ** 63n), 2n ** 63n - 1n);
+const uint64 = integer64(0n, 2n ** 64n - 1n);
+
+// PostgreSQL cannot store NUL in text, and half a surrogate pair has no UTF-8 form.
+const string = fromText('a string of valid Unicode without NUL characters', (text) =>
+  text.includes('\0') || !text.isWellFormed() ? undefined : text,
+);
+
+const bool: Leaf = {
+  expected: 'true or false',
+  text: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  json: (value) => (typeof value === 'boolean' ? value : undefined),
+};
+
+const BASE64 = /^[\w+/-]*(?:==?)?$/;
+
+const bytes = fromText('base64, standard or URL-safe', (text) => {
+  if (!BASE64.test(text)) return undefined;
+  const isWhole = text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1;
+  return isWhole ? new Uint8Array(Buffer.from(text, 'base64')) : undefined;
+});
+
+const scalars = new Map<ScalarType, Leaf>([
+  [ScalarType.STRING, string],
+  [ScalarType.BOOL, bool],
+  [ScalarType.BYTES, bytes],
+  [ScalarType.INT32, int32],
+  [ScalarType.SINT32, int32],
+  [ScalarType.SFIXED32, int32],
+  [ScalarType.UINT32, uint32],
+  [ScalarType.FIXED32, uint32],
+  [ScalarType.INT64, int64],
+  [ScalarType.SINT64, int64],
+  [ScalarType.SFIXED64, int64],
+  [ScalarType.UINT64, uint64],
+  [ScalarType.FIXED64, uint64],
+]);
+
+const enums = new WeakMap<DescEnum, Leaf>();
+
+function enumLeaf(desc: DescEnum): Leaf {
+  const leaf = enums.get(desc) ?? compileEnum(desc);
+  enums.set(desc, leaf);
+  return leaf;
+}
+
+function compileEnum({ name, values }: DescEnum): Leaf {
+  const numbers = new Map<unknown, number>();
+  for (const value of values) {
+    for (const spelling of [value.name, value.number, String(value.number)]) numbers.set(spelling, value.number);
+  }
+  const names = values.filter(({ number }) => number !== 0).map((value) => value.name);
+  const read = (value: unknown) => numbers.get(value);
+  return {
+    expected: names.length > 16 ? `the name of a ${name}, such as ${names[0]}` : `one of ${names.join(', ')}`,
+    text: read,
+    json: read,
+  };
+}
+
+const timestamp = fromText('an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z', (text) => {
+  const parsed = parseTimestamp(text);
+  return parsed && create(TimestampSchema, parsed);
+});
+
+const wellKnown = new Map<string, Leaf>([
+  [
+    TimestampSchema.typeName,
+    // In a query an unescaped "+02:00" arrives with a space.
+    { ...timestamp, text: (text) => timestamp.text(text.replace(/ (?=\d\d:\d\d$)/, '+')) },
+  ],
+  [
+    DurationSchema.typeName,
+    fromText('a number of seconds followed by s, such as 3600s or 3.5s', (text) => {
+      const parsed = parseDuration(text);
+      return parsed && create(DurationSchema, parsed);
+    }),
+  ],
+  [
+    FieldMaskSchema.typeName,
+    fromText('field paths separated by commas, such as name,description', (text) => {
+      const parsed = parseFieldMask(text);
+      return parsed && create(FieldMaskSchema, parsed);
+    }),
+  ],
+]);
+
+function wellKnownLeaf({ typeName, fields }: DescMessage): Leaf | undefined {
+  const leaf = wellKnown.get(typeName);
+  // Any, Struct, Value and the wrappers have JSON forms of their own, which the contract has no use for.
+  if (leaf === undefined && typeName.startsWith('google.protobuf.') && fields.length > 0) {
+    throw new Error(`REST does not read fields of type ${typeName}`);
+  }
+  return leaf;
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { ListGroupsResponseSchema } from './gen/chainguard/platform/iam/v2/groups_pb.js';
+import { type GroupList, GroupListSchema, GroupSchema } from './gen/platform/iam/v1/group.platform_pb.js';
+import { encodeJson } from './json/encode.ts';
+import { divideJson, onlyListOf } from './streamed-list.ts';
+
+const list = onlyListOf(GroupListSchema) ?? assert.fail();
+const listOf = (...names: string[]): GroupList =>
+  create(GroupListSchema, { items: names.map((name) => ({ name, description: ']},{"items":[' })) });
+
+const joined = (...parts: GroupList[]): string => {
+  const json = divideJson(GroupListSchema, list);
+  const last = parts.pop() ?? assert.fail();
+  return parts.map(json.next).join('') + json.end(last);
+};
+
+test('parts make the JSON of the whole', () => {
+  const whole = encodeJson(GroupListSchema, listOf('a', 'b', 'c', 'd'));
+  assert.equal(joined(listOf('a', 'b'), listOf('c'), listOf('d')), whole);
+  assert.equal(joined(listOf('a', 'b', 'c', 'd')), whole);
+});
+
+test('parts may be empty', () => {
+  const whole = encodeJson(GroupListSchema, listOf('a', 'b'));
+  assert.equal(joined(listOf(), listOf('a'), listOf(), listOf('b'), listOf()), whole);
+  assert.deepEqual(JSON.parse(joined(listOf(), listOf())), { items: [] });
+});
+
+test('parts make the protobuf encoding of the whole', () => {
+  const parts = [listOf('a', 'b'), listOf(), listOf('c')].map((part) => toBinary(GroupListSchema, part));
+  assert.deepEqual(fromBinary(GroupListSchema, Buffer.concat(parts)), listOf('a', 'b', 'c'));
+});
+
+test('only a message that is nothing but a list can be divided', () => {
+  assert.equal(list.name, 'items');
+  assert.equal(onlyListOf(ListGroupsResponseSchema), undefined);
+  assert.equal(onlyListOf(GroupSchema), undefined);
+});

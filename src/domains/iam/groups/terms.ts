@@ -1,0 +1,67 @@
+import { create } from '@bufbuild/protobuf';
+import { newUid, rootOf } from '../../../base/uid.ts';
+import {
+  type AcceptTermsRequest,
+  AcceptTermsResponseSchema,
+  type TermsAcceptance,
+  TermsAcceptanceSchema,
+  TermsService,
+} from '../../../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
+import { defineResource } from '../../../resource/definition.ts';
+import type { Operation, Operations } from '../../../resource/operation.ts';
+import { find, findChildren } from '../../../resource/read.ts';
+import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { refuse } from '../../../resource/validate.ts';
+import { holdParent, insert } from '../../../resource/write.ts';
+import { groups } from './groups.ts';
+
+/** The documents that there are to accept. */
+const DOCUMENTS: readonly string[] = ['guardener-tos.v1', 'sfdpa.v1', 'skills-tos.v1'];
+
+/** Says that somebody accepted a document in the name of a group. */
+export const termsAcceptances = defineResource({
+  kind: 'terms acceptance',
+  plural: 'terms acceptances',
+  schema: TermsAcceptanceSchema,
+  parents: ['group'],
+  listedUnder: 'group',
+  orders: { doc_id: (acceptance) => acceptance.docId },
+  unique: ({ docId }, group) => [{ key: `${group} ${docId}`, taken: `${group} has accepted ${docId} already` }],
+});
+
+export const termsOperations = (engine: Engine): Operations => ({
+  ...standardOperations(engine, termsAcceptances, TermsService),
+  [`${TermsService.typeName}/${TermsService.method.acceptTerms.name}`]: accept,
+});
+
+/** What is accepted stays as it was accepted first; only the rest is new. */
+const accept: Operation = {
+  mode: 'write',
+  async run(ctx, request) {
+    const { db, caller, now } = ctx;
+    const { group, documentIds } = request as AcceptTermsRequest;
+    refuse(
+      documentIds.flatMap((id, at) =>
+        DOCUMENTS.includes(id)
+          ? []
+          : [{ field: `document_ids[${at}]`, description: `must be one of ${DOCUMENTS.join(', ')}` }],
+      ),
+    );
+    // Held alone, so that of two who accept the same at once the second finds it accepted.
+    await find(db, groups, group, db.lock.update);
+    await holdParent(db, termsAcceptances, group);
+    const before = await findChildren(db, termsAcceptances, group);
+    const accepted = new Set(before.map(({ message }) => (message as TermsAcceptance).docId));
+    const missing = new Set(documentIds).difference(accepted);
+    for (const docId of missing) {
+      const message = create(TermsAcceptanceSchema, { docId, acceptedBy: caller.uid, orgUid: rootOf(group) });
+      await insert(db, termsAcceptances, { message, uid: newUid(group), parent: group }, now);
+    }
+    if (missing.size === 0) ctx.unchanged();
+    return create(AcceptTermsResponseSchema, { group, documentIds: [...new Set(documentIds)] });
+  },
+  event(_ctx, request, message) {
+    const { group } = request as AcceptTermsRequest;
+    return { subject: group, extensions: { group }, body: { schema: AcceptTermsResponseSchema, message } };
+  },
+};

@@ -1,0 +1,87 @@
+import type { FieldViolation } from '../../../base/errors.ts';
+import { canonicalIssuer, issuerProblem } from '../../../base/issuer-url.ts';
+import { matchesPattern, patternProblem } from '../../../base/pattern.ts';
+import type { Identity_ClaimMatch } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+
+const MAX_VALUE = 1024;
+const MAX_NAME = 256;
+const MAX_CLAIMS = 20;
+
+/** What is wrong with the claims that an identity asks for; nothing when it can be stored. */
+export function claimMatchProblems(match: Identity_ClaimMatch): FieldViolation[] {
+  const problems: (FieldViolation | undefined)[] = [
+    issuerViolation(match.iss),
+    subjectViolation(match.sub),
+    audienceViolation(match.aud),
+    ...claimViolations('claim_match.claims', match.claims, valueProblem),
+    ...claimViolations('claim_match.claim_patterns', match.claimPatterns, patternProblem),
+  ];
+  return problems.filter((problem) => problem !== undefined);
+}
+
+function issuerViolation(iss: Identity_ClaimMatch['iss']): FieldViolation | undefined {
+  switch (iss.case) {
+    case 'issuer':
+      return violation('claim_match.issuer', issuerProblem(canonicalIssuer(iss.value)));
+    case 'issuerPattern':
+      return violation('claim_match.issuer_pattern', patternProblem(iss.value) ?? breadthProblem(iss.value));
+    case undefined:
+      return violation('claim_match.issuer', 'is required, or issuer_pattern in its place');
+  }
+}
+
+function subjectViolation(sub: Identity_ClaimMatch['sub']): FieldViolation | undefined {
+  switch (sub.case) {
+    case 'subject':
+      return violation('claim_match.subject', valueProblem(sub.value));
+    case 'subjectPattern':
+      return violation('claim_match.subject_pattern', patternProblem(sub.value));
+    case undefined:
+      return violation('claim_match.subject', 'is required, or subject_pattern in its place');
+  }
+}
+
+function audienceViolation(aud: Identity_ClaimMatch['aud']): FieldViolation | undefined {
+  switch (aud.case) {
+    case 'audience':
+      return violation('claim_match.audience', valueProblem(aud.value));
+    case 'audiencePattern':
+      return violation('claim_match.audience_pattern', patternProblem(aud.value));
+    case undefined:
+      return undefined;
+  }
+}
+
+function claimViolations(
+  field: string,
+  wanted: Readonly<Record<string, string>>,
+  problemOf: (value: string) => string | undefined,
+): (FieldViolation | undefined)[] {
+  const entries = Object.entries(wanted);
+  if (entries.length > MAX_CLAIMS) return [violation(field, `must have at most ${MAX_CLAIMS} entries`)];
+  return entries.map(([name, value]) => {
+    if (name.length === 0 || name.length > MAX_NAME) {
+      return violation(field, `names of claims must have 1 to ${MAX_NAME} characters`);
+    }
+    return violation(`${field}[${name}]`, problemOf(value));
+  });
+}
+
+const violation = (field: string, description: string | undefined): FieldViolation | undefined =>
+  description === undefined ? undefined : { field, description };
+
+export const valueProblem = (value: string): string | undefined =>
+  value.length > 0 && value.length <= MAX_VALUE ? undefined : `must have 1 to ${MAX_VALUE} characters`;
+
+/** Places where anybody can set up an issuer. */
+const strangers = ['com', 'org', 'net', 'io', 'dev', 'app', 'example'].flatMap((domain) =>
+  [`https://stranger.${domain}`, `https://a.stranger-1.${domain}/b/c`].flatMap((issuer) => [issuer, `${issuer}/`]),
+);
+
+/** Whoever may choose the issuer may also choose what it says: such an identity would be open to all. */
+function breadthProblem(pattern: string): string | undefined {
+  const open = ['', ...strangers].find((issuer) => matchesPattern(pattern, issuer));
+  if (open === undefined) return undefined;
+  const what = open === '' ? 'the empty text' : `any host, such as ${open}`;
+  return `matches ${what}; name the hosts that are trusted, such as https://[a-z]+\\.example\\.com`;
+}

@@ -1,0 +1,93 @@
+import { create, equals } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { FieldViolation } from '../../../base/errors.ts';
+import { patternProblem } from '../../../base/pattern.ts';
+import {
+  type Identity,
+  type Identity_AWSIdentity,
+  IdentitySchema,
+  RelationshipType,
+  ServicePrincipal,
+} from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { claimMatchProblems, valueProblem } from './claim-match-rules.ts';
+import { STATIC_KEYS_MAX_MS, staticKeysProblems } from './static-keys.ts';
+
+/** How an identity proves who it is. One without any can never log in. */
+type Relationship = Identity['relationship'];
+
+const TYPES: Readonly<Record<NonNullable<Relationship['case']>, RelationshipType>> = {
+  claimMatch: RelationshipType.CLAIM_MATCH,
+  staticKeys: RelationshipType.STATIC,
+  awsIdentity: RelationshipType.AWS_IDENTITY,
+  servicePrincipal: RelationshipType.SERVICE_PRINCIPAL,
+};
+
+export const typeOf = ({ case: kind }: Relationship): RelationshipType =>
+  kind ? TYPES[kind] : RelationshipType.UNSPECIFIED;
+
+export const sameRelationship = (a: Relationship, b: Relationship): boolean =>
+  equals(IdentitySchema, create(IdentitySchema, { relationship: a }), create(IdentitySchema, { relationship: b }));
+
+/** Whose tokens it takes, where it takes tokens: exact values or patterns. */
+export function issuerAndSubject(relationship: Relationship): { issuer: string; subject: string } {
+  switch (relationship.case) {
+    case 'staticKeys':
+      return relationship.value;
+    case 'claimMatch':
+      return { issuer: relationship.value.iss.value ?? '', subject: relationship.value.sub.value ?? '' };
+    default:
+      return { issuer: '', subject: '' };
+  }
+}
+
+/** What is wrong with it, now that it is new or has become another than `before`. */
+export function relationshipProblems(relationship: Relationship, now: number, before?: Relationship): FieldViolation[] {
+  switch (relationship.case) {
+    case 'claimMatch':
+      return claimMatchProblems(relationship.value);
+    case 'staticKeys':
+      return staticKeysProblems(relationship.value, now, before?.case === 'staticKeys' ? before.value : undefined);
+    case 'awsIdentity':
+      return awsProblems(relationship.value);
+    case 'servicePrincipal':
+      return principalProblems(relationship.value);
+    default:
+      return [];
+  }
+}
+
+/** Keys are not trusted for ever: where nothing is said, for as long as can be said. */
+export function limitLifetime(relationship: Relationship, now: number): void {
+  if (relationship.case !== 'staticKeys') return;
+  relationship.value.expirationTime ??= timestampFromMs(now + STATIC_KEYS_MAX_MS);
+}
+
+const AWS_ACCOUNT = /^[0-9]{12}$/;
+const AWS_ARN = /^arn:aws[a-z-]*:(?:iam|sts)::([0-9]{12}):\S+$/;
+
+function awsProblems({ awsAccount, awsArn, awsUserId }: Identity_AWSIdentity): FieldViolation[] {
+  const problems: [field: string, problem: string | undefined][] = [
+    ['aws_account', AWS_ACCOUNT.test(awsAccount) ? undefined : 'must be 12 digits'],
+    awsArn.case === 'arnPattern'
+      ? ['arn_pattern', patternProblem(awsArn.value)]
+      : ['arn', awsArn.value === undefined ? undefined : arnProblem(awsArn.value, awsAccount)],
+    awsUserId.case === 'userIdPattern'
+      ? ['user_id_pattern', patternProblem(awsUserId.value)]
+      : ['user_id', awsUserId.value === undefined ? undefined : valueProblem(awsUserId.value)],
+  ];
+  return problems.flatMap(([field, description]) =>
+    description === undefined ? [] : [{ field: `aws_identity.${field}`, description }],
+  );
+}
+
+function arnProblem(arn: string, account: string): string | undefined {
+  if (valueProblem(arn)) return valueProblem(arn);
+  return AWS_ARN.exec(arn)?.[1] === account
+    ? undefined
+    : `must be the ARN of a principal of the account, such as arn:aws:iam::${account}:role/deploy`;
+}
+
+function principalProblems(principal: ServicePrincipal): FieldViolation[] {
+  const isKnown = principal !== ServicePrincipal.UNSPECIFIED && ServicePrincipal[principal] !== undefined;
+  return isKnown ? [] : [{ field: 'service_principal', description: `${principal} is not a part of this service` }];
+}

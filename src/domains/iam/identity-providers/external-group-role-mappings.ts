@@ -1,0 +1,141 @@
+import { create, type Message } from '@bufbuild/protobuf';
+import { type FieldViolation, invalid } from '../../../base/errors.ts';
+import { isUid, isWithin, parentOf, rootOf } from '../../../base/uid.ts';
+import {
+  type BatchDeleteExternalGroupRoleMappingsRequest,
+  type BatchDeleteExternalGroupRoleMappingsResponse,
+  BatchDeleteExternalGroupRoleMappingsResponseSchema,
+  type ExternalGroupRoleMapping,
+  ExternalGroupRoleMappingSchema,
+  ExternalGroupRoleMappingsService,
+} from '../../../contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
+import { defineResource } from '../../../resource/definition.ts';
+import { type Kinds, removeTree } from '../../../resource/delete.ts';
+import type { Operation, Operations, WriteContext } from '../../../resource/operation.ts';
+import { find, findChildren, findReferringAny } from '../../../resource/read.ts';
+import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { holdParent } from '../../../resource/write.ts';
+import type { Reader } from '../../../store/store.ts';
+import { groups } from '../groups/groups.ts';
+import { requireAssignable } from '../roles/roles.ts';
+
+/** As many as a page of a list can have. */
+const MAX_BATCH = 200;
+
+const EXTERNAL_GROUP = /^\P{Cc}{1,255}$/u;
+
+/** Gives the members of a group that an identity provider knows a role on a group of ours, as long as they are members. */
+export const externalGroupRoleMappings = defineResource({
+  kind: 'external group role mapping',
+  plural: 'external group role mappings',
+  schema: ExternalGroupRoleMappingSchema,
+  parents: ['identity provider'],
+  grantsAccess: true,
+  check: problemsOf,
+  unique: ({ identityProviderUid, roleUid, scope, externalGroupId }) => [
+    {
+      key: `${identityProviderUid} ${roleUid} ${scope} ${externalGroupId}`,
+      taken: 'the external group has this role on this group already',
+    },
+  ],
+  references: {
+    role: ({ roleUid }) => [roleUid],
+    external_group: ({ identityProviderUid, externalGroupId }) => [memberKey(identityProviderUid, externalGroupId)],
+  },
+  orders: { external_group_id: ({ externalGroupId }) => externalGroupId },
+  facets: { identity_provider_uid: ({ identityProviderUid }) => [identityProviderUid] },
+  event: (_change, { uid }) => ({ group: rootOf(uid), extensions: { identityprovider: parentOf(uid) } }),
+
+  async beforeCreate(ctx, mapping, { parent }) {
+    mapping.identityProviderUid = parent;
+    mapping.scope ||= parentOf(parent);
+    if (!isUid(mapping.scope) || !isWithin(mapping.scope, parentOf(parent))) {
+      throw invalid('scope', `must be the uid of ${parentOf(parent)} or of a group below it`);
+    }
+    await requireAssignable(ctx, 'role_uid', mapping.roleUid, mapping.scope);
+    if (!(await find(ctx.db, groups, mapping.scope, ctx.db.lock.share))) {
+      throw invalid('scope', `there is no group ${mapping.scope}`);
+    }
+    return undefined;
+  },
+});
+
+function problemsOf({ externalGroupId, roleUid }: ExternalGroupRoleMapping): FieldViolation[] {
+  const found: FieldViolation[] = [];
+  if (!EXTERNAL_GROUP.test(externalGroupId)) {
+    found.push({
+      field: 'external_group_id',
+      description: 'must have 1 to 255 characters, none of them a control character',
+    });
+  }
+  if (roleUid === '') found.push({ field: 'role_uid', description: 'is required' });
+  return found;
+}
+
+const memberKey = (provider: string, externalGroup: string): string => `${provider} ${externalGroup}`;
+
+/** What a token of `provider` that names these groups gives its bearer. */
+export async function mappedGrants(
+  db: Reader,
+  provider: string,
+  externalGroups: readonly string[],
+): Promise<{ readonly group: string; readonly roleUid: string }[]> {
+  const keys = [...new Set(externalGroups)].map((group) => memberKey(provider, group));
+  const found = await findReferringAny(db, externalGroupRoleMappings, 'external_group', keys);
+  return found.map(({ message }) => {
+    const { scope, roleUid } = message as ExternalGroupRoleMapping;
+    return { group: scope, roleUid };
+  });
+}
+
+/** Refuses whoever could not make all mappings of `provider`: changing whose tokens they apply to hands them out anew. */
+export async function requireAllAssignable(ctx: WriteContext, provider: string): Promise<void> {
+  for (const { message } of await findChildren(ctx.db, externalGroupRoleMappings, provider)) {
+    const { roleUid, scope } = message as ExternalGroupRoleMapping;
+    await requireAssignable(ctx, 'oidc', roleUid, scope);
+  }
+}
+
+export function externalGroupRoleMappingOperations(engine: Engine): Operations {
+  const { batchDeleteExternalGroupRoleMappings } = ExternalGroupRoleMappingsService.method;
+  const id = `${ExternalGroupRoleMappingsService.typeName}/${batchDeleteExternalGroupRoleMappings.name}`;
+  return {
+    ...standardOperations(engine, externalGroupRoleMappings, ExternalGroupRoleMappingsService),
+    [id]: batchDelete(engine.kinds),
+  };
+}
+
+function batchDelete(kinds: Kinds): Operation {
+  return {
+    mode: 'write',
+    async run(ctx, request) {
+      const { parent, names } = request as BatchDeleteExternalGroupRoleMappingsRequest;
+      if (names.length > MAX_BATCH) throw invalid('names', `must name at most ${MAX_BATCH} mappings`);
+      for (const [at, name] of names.entries()) {
+        if (!isUid(name) || parentOf(name) !== parent) {
+          throw invalid(`names[${at}]`, `must be the uid of a mapping of the identity provider ${parent}`);
+        }
+      }
+      await holdParent(ctx.db, externalGroupRoleMappings, parent);
+      const deleted: ExternalGroupRoleMapping[] = [];
+      // In one order, so that two batches never wait for each other.
+      for (const name of [...new Set(names)].sort()) {
+        const stored = await removeTree(ctx, kinds, externalGroupRoleMappings, name);
+        if (stored) deleted.push(stored.message as ExternalGroupRoleMapping);
+      }
+      if (deleted.length === 0) ctx.unchanged();
+      return create(BatchDeleteExternalGroupRoleMappingsResponseSchema, {
+        parent,
+        externalGroupRoleMappings: deleted,
+      });
+    },
+    event(_ctx, _request, response: Message) {
+      const { parent } = response as BatchDeleteExternalGroupRoleMappingsResponse;
+      return {
+        subject: parent,
+        extensions: { group: rootOf(parent), identityprovider: parent },
+        body: { schema: BatchDeleteExternalGroupRoleMappingsResponseSchema, message: response },
+      };
+    },
+  };
+}

@@ -1,0 +1,208 @@
+import { type CapabilitySet, capabilityNamed, setOf, union, without } from '../../../contract/capabilities.ts';
+import type { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
+
+/** A role that every server has: at the root of the tree, and neither changed nor deleted. */
+export interface BuiltinRole {
+  readonly uid: string;
+  readonly name: string;
+  readonly description: string;
+  readonly capabilities: CapabilitySet;
+}
+
+const named = (name: string): Capability => {
+  const capability = capabilityNamed(name);
+  if (capability === undefined) throw new Error(`built-in roles: there is no capability ${name}`);
+  return capability;
+};
+
+/** `on('repo', 'create', 'delete')` is `repo.create` and `repo.delete`. */
+const on = (resource: string, ...verbs: readonly string[]): CapabilitySet =>
+  setOf(verbs.map((verb) => named(`${resource}.${verb}`)));
+
+const list = (...resources: readonly string[]): CapabilitySet =>
+  union(...resources.map((resource) => on(resource, 'list')));
+
+const registryPull = union(
+  list('groups', 'record_signatures', 'sboms', 'vuln_reports'),
+  list('repo', 'manifest', 'manifest.metadata', 'tag', 'referrers'),
+  on('repo.blobs', 'get'),
+);
+const registryPush = union(
+  registryPull,
+  on('groups', 'create'),
+  on('repo', 'create', 'update', 'delete'),
+  on('manifest', 'create', 'update', 'delete'),
+  on('tag', 'create', 'update', 'delete'),
+);
+
+const apkPull = union(list('groups', 'apk'), on('apk.blobs', 'get'));
+const apkPush = union(apkPull, on('apk', 'create', 'delete'));
+
+const libraryPull = (ecosystem: string) => list('libraries.entitlements', `libraries.${ecosystem}`);
+const libraryPush = (ecosystem: string) => union(libraryPull(ecosystem), on(`libraries.${ecosystem}`, 'create'));
+
+/** Whoever makes pull tokens creates identities and gives them the role to pull, which takes that role's capabilities too. */
+const pullTokensFor = (...pulled: readonly CapabilitySet[]): CapabilitySet =>
+  union(list('groups', 'roles'), on('role_bindings', 'create'), on('identity', 'create'), ...pulled);
+
+const guardenerUser = union(
+  registryPull,
+  list('terms', 'guardener.association'),
+  on('guardener.dfc', 'convert'),
+  on('guardener.actions', 'migrate'),
+  on('guardener.scan', 'list', 'get'),
+);
+const guardenerAdmin = union(guardenerUser, on('terms', 'accept'), on('guardener.association', 'manage'));
+
+const skillsPublish = union(
+  list('terms', 'skills.entitlements'),
+  on('skills', 'publish'),
+  on('skills.harden', 'read', 'write', 'cancel'),
+);
+
+const advisoriesViewer = list('advisories');
+const advisoriesCreator = union(advisoriesViewer, on('advisories', 'create', 'update'));
+const advisoriesApprover = union(advisoriesCreator, on('advisories', 'approve'));
+const advisoriesAdmin = union(advisoriesApprover, on('advisories', 'delete'));
+
+/** Sees all there is to see, and pulls nothing. */
+const consoleViewer = union(
+  list('groups', 'group_invites', 'roles', 'role_bindings', 'identity', 'identity_providers', 'account_associations'),
+  list('subscriptions', 'actions', 'advisories', 'record_signatures', 'sboms', 'vuln_reports', 'vuln_report'),
+  list('repo', 'manifest', 'manifest.metadata', 'tag', 'referrers', 'apk', 'version', 'build_report'),
+  list('registry.entitlements', 'registry.settings', 'registry.overlays', 'registry.deployments'),
+  list('libraries.entitlements', 'libraries.artifacts', 'libraries.cache', 'libraries.request_groups'),
+  list('libraries.aws_marketplace.subscriptions', 'libraries.remote_registries'),
+  list('libraries.policy', 'libraries.policy.binding', 'libraries.policy.block_event'),
+  list('policies.policy', 'policies.binding', 'policies.decision', 'policies.override'),
+  list('packages.entitlements', 'guardener.entitlement', 'skills.entitlements', 'skills'),
+  on('guardener.scan', 'list', 'get'),
+);
+
+const viewer = union(consoleViewer, registryPull, apkPull, guardenerUser);
+
+const editor = union(
+  viewer,
+  on('repo', 'create', 'update', 'delete'),
+  on('registry.overlays', 'list', 'edit'),
+  on('subscriptions', 'create', 'update', 'delete'),
+  on('libraries.request_groups', 'create', 'update', 'delete', 'items.update'),
+);
+
+/** Everything that decides who has access. */
+const accessControl = union(
+  on('group_invites', 'create', 'delete'),
+  on('roles', 'create', 'update', 'delete'),
+  on('role_bindings', 'create', 'update', 'delete'),
+  on('identity', 'create', 'update', 'delete'),
+  on('identity_providers', 'create', 'update', 'delete', 'scim.manage'),
+  on('account_associations', 'create', 'update', 'delete'),
+);
+
+const owner = union(
+  ...[editor, registryPush, apkPush, skillsPublish, guardenerAdmin, accessControl],
+  ...['java', 'python', 'javascript', 'dotnet', 'go'].map(libraryPush),
+  on('groups', 'update', 'delete'),
+  on('vuln_report', 'create'),
+  on('vuln', 'create'),
+  on('repo', 'check_policies'),
+  on('registry.entitlements.images', 'add', 'remove', 'swap'),
+  on('libraries.entitlements', 'create', 'delete'),
+  on('libraries.cache', 'invalidate'),
+  on('libraries.aws_marketplace.subscriptions', 'create', 'update'),
+  on('libraries.request_groups', 'submit'),
+  on('libraries.remote_registries', 'create', 'delete'),
+  on('libraries.policy', 'create', 'update', 'delete'),
+  on('libraries.policy.binding', 'create', 'update', 'delete'),
+  on('policies.policy', 'create', 'update', 'delete'),
+  on('policies.binding', 'create', 'update', 'delete'),
+  on('policies.override', 'create', 'delete'),
+  on('skills.entitlements', 'create', 'delete'),
+  on('mcp.tool', 'call'),
+);
+
+/**
+ * Our own reading of a name whose contents are not published: an owner who runs everything, but neither hands out nor
+ * takes away access, nor deletes groups. Identities count as access: changing whom one matches hands over its bindings,
+ * deleting it takes them away.
+ */
+const limitedOwner = without(owner, union(accessControl, on('groups', 'delete')));
+
+/**
+ * Our own: whoever runs the server, and can call all that it serves. Some of that, such as the READMEs of repos, is kept
+ * from owners by the facts, since where they come from the operator is somebody else than the owners.
+ */
+const operator = union(
+  owner,
+  advisoriesAdmin,
+  on('repo.internal', 'admin'),
+  on('registry.deployments', 'create', 'update'),
+  on('registry.settings', 'update'),
+  // Without it nobody may hold what is internal.
+  setOf([named('internal')]),
+);
+
+/** `Registry Pull` for `registry.pull`. */
+const titleOf = (name: string): string =>
+  name
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(' ');
+
+const role = (uid: string, name: string, capabilities: CapabilitySet): BuiltinRole => ({
+  uid,
+  name,
+  description: `${titleOf(name)} Role (built-in)`,
+  capabilities,
+});
+
+// Uids are fixed for ever: bindings in every database refer to them.
+
+/** What whoever creates an organization gets on it. */
+export const OWNER = role('2c334765280ed9898d2ab405a8e822e2d721ff82', 'owner', owner);
+
+/** What the first owner of a server gets on the first organization. Nobody else can hand it out. */
+export const OPERATOR = role('06399b81ef7f1f1e014b2eb50aeb66ed6280724a', 'operator', operator);
+
+export const builtinRoles: readonly BuiltinRole[] = [
+  OWNER,
+  role('69d1dd5045bf06485df483dd957290205c0d116f', 'limited_owner', limitedOwner),
+  role('79431355794536f838fc3f092f17d680fb07c084', 'editor', editor),
+  role('63921b2c44617e3f2603851537be0123af4a57d7', 'viewer', viewer),
+  role('c2eb11ebfdd0de8b5b2150f3a5d17bf702f36da9', 'console_viewer', consoleViewer),
+  role('ff6fbd6cb4afea1db33cbeed44d504dbd67d5649', 'registry.pull', registryPull),
+  role('4b90485b07e6252917f1db3b63aa31645a6ace3e', 'registry.push', registryPush),
+  role('0e125f49bcd69240353907e4352f75b1c1c95d16', 'registry.pull_token_creator', pullTokensFor(registryPull, apkPull)),
+  role('20176378a145f3ecb2d361b4526dfad43301dbdb', 'apk.pull', apkPull),
+  role('1ddc1c5617bea9c65a478385572860e30dbd3ca8', 'apk.push', apkPush),
+  role('c53088f886521dca468130098f991e566811a80b', 'libraries.java.pull', libraryPull('java')),
+  role('dbf8c6db28bd32a5dc2c13a82268ff43bf64f743', 'libraries.java.push', libraryPush('java')),
+  role(
+    'f3c9e91bd3fa322a00a950995c4d7e8873f6dcb6',
+    'libraries.java.pull_token_creator',
+    pullTokensFor(libraryPull('java')),
+  ),
+  role('0e5ce1f9eeaa217915f7ceb6b7589f4a43d9f52c', 'libraries.python.pull', libraryPull('python')),
+  role('488ee46175ff4660fd93f4fb1fc77ef5de6b3aa0', 'libraries.python.push', libraryPush('python')),
+  role(
+    'a4c59d02ff6e340af4139eb034743a65765284e7',
+    'libraries.python.pull_token_creator',
+    pullTokensFor(libraryPull('python')),
+  ),
+  role('0c3620dba926fd7259b53de92c0f577bb860c384', 'libraries.javascript.pull', libraryPull('javascript')),
+  role('7d8225b53056d849d3e90565920d2b6b28701c15', 'libraries.javascript.push', libraryPush('javascript')),
+  role(
+    '42c18133b6664038721012784963af5a3604fd1e',
+    'libraries.javascript.pull_token_creator',
+    pullTokensFor(libraryPull('javascript')),
+  ),
+  role('dceaf372f86142d69c70c084ed02a5b29f9fdeab', 'advisories.viewer', advisoriesViewer),
+  role('b4b6642f8fff33a1a8db6a4eaf983beca7046c08', 'advisories.creator', advisoriesCreator),
+  role('68885663aaee805085ca892b482c0ef81349be1e', 'advisories.approver', advisoriesApprover),
+  role('b4d073e221af2bd7fd6b68a2a68080cc0037ec8f', 'advisories.admin', advisoriesAdmin),
+  OPERATOR,
+];
+
+const byUid = new Map(builtinRoles.map((role) => [role.uid, role]));
+
+export const builtinRole = (uid: string): BuiltinRole | undefined => byUid.get(uid);

@@ -1,0 +1,63 @@
+import { create } from '@bufbuild/protobuf';
+import { parentOf } from '../../../base/uid.ts';
+import type { Group } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import type { Identity } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import {
+  type RoleBinding,
+  RoleBindingGroupSchema,
+  RoleBindingIdentitySchema,
+  RoleBindingRoleSchema,
+} from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
+import type { Role } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import type { Resource } from '../../../resource/definition.ts';
+import type { ReadContext } from '../../../resource/operation.ts';
+import { findAll } from '../../../resource/read.ts';
+import type { Reader } from '../../../store/store.ts';
+import { groups } from '../groups/groups.ts';
+import { identities } from '../identities/identities.ts';
+import { issuerAndSubject } from '../identities/relationship.ts';
+import { roles } from './roles.ts';
+
+/** Puts the identity, group and role of each binding into it, as they are now: a few statements for a whole page. */
+export async function hydrateBindings(
+  { db }: Pick<ReadContext, 'db'>,
+  bindings: readonly RoleBinding[],
+): Promise<void> {
+  const identityOf = await lookUp<Identity>(
+    db,
+    identities,
+    bindings.map((binding) => binding.identityUid),
+  );
+  const groupOf = await lookUp<Group>(
+    db,
+    groups,
+    bindings.map((binding) => parentOf(binding.uid)),
+  );
+  const roleOf = await lookUp<Role>(
+    db,
+    roles,
+    bindings.map((binding) => binding.roleUid),
+  );
+  for (const binding of bindings) {
+    const identity = identityOf.get(binding.identityUid);
+    const group = groupOf.get(parentOf(binding.uid));
+    const role = roleOf.get(binding.roleUid);
+    if (identity) binding.identity = create(RoleBindingIdentitySchema, flattened(identity));
+    if (group) binding.group = create(RoleBindingGroupSchema, summary(group));
+    if (role) binding.role = create(RoleBindingRoleSchema, summary(role));
+  }
+}
+
+async function lookUp<M>(db: Reader, resource: Resource, uids: readonly string[]): Promise<ReadonlyMap<string, M>> {
+  const found = await findAll(db, resource, [...new Set(uids)]);
+  return new Map(found.map(({ uid, message }) => [uid, message as M]));
+}
+
+const summary = ({ uid, name, description }: Identity | Group | Role) => ({ uid, name, description });
+
+/** What others see of an identity. */
+export const flattened = (identity: Identity) => ({
+  ...summary(identity),
+  ...issuerAndSubject(identity.relationship),
+  email: identity.email,
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { databases, temporaryStore } from '../../../../test/support/databases.ts';
+import { descriptorOf, digestOf, OCI_IMAGE, OCI_INDEX, push, pushImage } from '../../../../test/support/images.ts';
+import type { Store } from '../../../store/store.ts';
+import { groupAt, repoIn } from '../repo.testing.ts';
+import { blobLink, linkBlob } from './blob-links.ts';
+import {
+  type Batch,
+  type Cursor,
+  deleteOrphan,
+  linkedDigests,
+  orphanReferrers,
+  unlinkUnreferenced,
+  unreferencedLinks,
+  type Window,
+} from './garbage.ts';
+import { deleteManifest, findManifest } from './manifests.ts';
+
+for (const database of databases) {
+  describe(`garbage on ${database.name}`, () => {
+    let store: Store;
+    let group: string;
+    let repo: string;
+
+    before(async () => {
+      store = await temporaryStore(database);
+      group = await groupAt(store, 'org');
+    });
+    beforeEach(async () => {
+      repo = await repoIn(store, group);
+    });
+    after(() => store.close());
+
+    const link = (digest: string, now: number, to = repo) => store.write((tx) => linkBlob(tx, to, digest, 3, now));
+
+    /** Walks to the end in small steps, and keeps what is of this test. */
+    async function walk<T extends Cursor>(step: (window: Window) => Promise<Batch<T>>, before: number): Promise<T[]> {
+      const all: T[] = [];
+      let next: Cursor | undefined;
+      do {
+        const batch: Batch<T> = await step({ before, limit: 2, after: next });
+        all.push(...batch.found);
+        next = batch.next;
+      } while (next);
+      return all.filter((found) => found.repo === repo);
+    }
+    const links = (before: number) => walk((window) => unreferencedLinks(store.reader, window), before);
+    const orphans = (before: number) => walk((window) => orphanReferrers(store.reader, window), before);
+
+    test('a link is garbage when no manifest needs it and nobody touched it for long', async () => {
+      const unused = [digestOf('a'), digestOf('b'), digestOf('c')].sort();
+      for (const digest of unused) await link(digest, 10);
+      await pushImage(store, repo, undefined, { now: 10 });
+      await link(digestOf('young'), 50);
+      assert.deepEqual(
+        await links(50),
+        unused.map((digest) => ({ repo, digest, size: 3 })),
+      );
+      assert.equal(
+        await store.write((tx) =>
+          unlinkUnreferenced(
+            tx,
+            unused.map((digest) => ({ repo, digest })),
+            50,
+          ),
+        ),
+        3,
+      );
+      assert.deepEqual(await links(50), []);
+      assert.equal((await links(51)).length, 1);
+    });
+
+    test('what somebody came to need since it was found stays', async () => {
+      const { digest } = await pushImage(store, repo, undefined, { content: 'needed', now: 10 });
+      await link(digestOf('touched'), 10);
+      const found = [
+        { repo, digest: digestOf('needed') },
+        { repo, digest: digestOf('touched') },
+      ];
+      await link(digestOf('touched'), 60);
+      assert.equal(await store.write((tx) => unlinkUnreferenced(tx, found, 50)), 0);
+      await store.write((db) => deleteManifest({ db, now: 1, actor: '' }, repo, digest));
+      assert.equal(await store.write((tx) => unlinkUnreferenced(tx, found, 50)), 1);
+      assert.equal(await blobLink(store.reader, repo, digestOf('needed')), undefined);
+    });
+
+    test('a push and a collection at once: the image is whole or refused', async () => {
+      for (let round = 0; round < 10; round++) {
+        const content = `round ${round}`;
+        const digest = digestOf(content);
+        await link(digest, 10);
+        const [pushed] = await Promise.allSettled([
+          pushImage(store, repo, undefined, { content, now: 10 }),
+          store.write((tx) => unlinkUnreferenced(tx, [{ repo, digest }], 50)),
+        ]);
+        if (pushed.status === 'fulfilled') assert.ok(await blobLink(store.reader, repo, digest), content);
+      }
+    });
+
+    test('a referrer is garbage when its subject, its tags and every index that holds it are gone', async () => {
+      const subject = await pushImage(store, repo, undefined, { content: 'subject', now: 10 });
+      const about = (what: string, tag?: string, now = 10) =>
+        pushImage(store, repo, tag, { content: what, subject, now });
+      const plain = await about('plain');
+      await about('tagged', 'sha256-x.sig');
+      await about('young', undefined, 50);
+      const { mediaType, digest, size } = await about('held');
+      await push(store, repo, { mediaType: OCI_INDEX, manifests: [{ mediaType, digest, size }] });
+      assert.deepEqual(await orphans(50), []);
+
+      await store.write((db) => deleteManifest({ db, now: 1, actor: '' }, repo, subject.digest));
+      const found = await orphans(50);
+      assert.deepEqual(
+        found.map((one) => one.digest),
+        [plain.digest],
+      );
+      const remove = (one: Cursor) => store.write((db) => deleteOrphan({ db, now: 1, actor: '' }, one, 50));
+      assert.equal(await remove({ repo, digest }), false);
+      assert.equal(await remove({ repo, digest: plain.digest }), true);
+      assert.equal(await remove({ repo, digest: plain.digest }), false);
+      assert.equal(await findManifest(store.reader, repo, plain.digest), undefined);
+      assert.ok(await findManifest(store.reader, repo, digest));
+    });
+
+    test('bytes may go that no repo links', async () => {
+      const other = await repoIn(store, group);
+      const [one, two, none] = [digestOf('one'), digestOf('two'), descriptorOf(OCI_IMAGE, 'none').digest];
+      await link(one, 1);
+      await link(one, 1, other);
+      await link(two, 1, other);
+      assert.deepEqual([...(await linkedDigests(store.reader, [one, two, none]))].sort(), [one, two].sort());
+      assert.deepEqual(await linkedDigests(store.reader, []), new Set());
+    });
+  });
+}

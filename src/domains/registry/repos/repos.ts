@@ -1,0 +1,74 @@
+import { type FieldViolation, notFound } from '../../../base/errors.ts';
+import { isUid } from '../../../base/uid.ts';
+import { CatalogTier, type Repo, RepoSchema } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { defineResource } from '../../../resource/definition.ts';
+import { exists } from '../../../resource/read.ts';
+import * as rules from '../../../resource/rules.ts';
+import type { Reader, Transaction } from '../../../store/store.ts';
+import { RegistryError } from '../errors.ts';
+import { bundleProblems, eachOf } from './labels.ts';
+import { isTagName, repoName } from './names.ts';
+import { overlayProblems } from './overlay.ts';
+
+const ALIAS = /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/;
+const MAX_ALIASES = 100;
+const MAX_ACTIVE_TAGS = 1000;
+
+/** A place for the images of one name. What following another repo means is in sync-source.ts. */
+export const repos = defineResource({
+  kind: 'repo',
+  plural: 'repos',
+  schema: RepoSchema,
+  parents: ['group'],
+  cascade: ['tag', 'report'],
+  rules: { name: repoName, description: rules.description },
+  check: problemsOf,
+  orders: { name: (repo) => repo.name },
+  references: { source: ({ syncConfig: { source = '' } = {} }) => (isUid(source) ? [source] : []) },
+  unique: ({ name }, group) => [{ key: repoKey(group, name), taken: `a repo named ${name} exists in ${group}` }],
+
+  async beforeDelete({ db }, { uid }) {
+    for (const table of CONTENTS) await db.run(`DELETE FROM ${table} WHERE repo = $1`, uid);
+  },
+});
+
+/** Blobs themselves stay, since other repos may link them; garbage collection knows. */
+const CONTENTS = [
+  'tag_target',
+  'tag_history',
+  'manifest_link',
+  'manifest',
+  'blob_link',
+  'vulnerability_report',
+] as const;
+
+/** The natural key of a repo. */
+export const repoKey = (group: string, name: string): string => `${group}/${name}`;
+
+function problemsOf({ catalogTier, bundles, aliases, activeTags, syncConfig, customOverlay }: Repo): FieldViolation[] {
+  const isKnownTier = Object.values(CatalogTier).includes(catalogTier);
+  const { source, google, amazon, azure } = syncConfig ?? {};
+  return [
+    ...(isKnownTier ? [] : [{ field: 'catalog_tier', description: 'must be one of the tiers that there are' }]),
+    ...bundleProblems(bundles),
+    ...eachOf('aliases', aliases, MAX_ALIASES, isAlias, `must match ${ALIAS.source}, at most 255 characters`),
+    ...eachOf('active_tags', activeTags, MAX_ACTIVE_TAGS, isTagName, 'must be the name of a tag'),
+    ...Object.entries({ source, google, amazon, azure }).flatMap(([field, text = '']) => {
+      const description = rules.line(512)(text);
+      return description ? [{ field: `sync_config.${field}`, description }] : [];
+    }),
+    ...(customOverlay ? overlayProblems(customOverlay) : []),
+  ];
+}
+
+const isAlias = (alias: string): boolean => alias.length <= 255 && ALIAS.test(alias);
+
+export async function requireRepo(db: Reader, uid: string): Promise<void> {
+  if (!(await exists(db, repos.kind, uid))) throw notFound(repos.kind, uid);
+}
+
+/** Keeps a repo from being deleted until the transaction ends. */
+export async function holdRepo(tx: Transaction, uid: string): Promise<void> {
+  if (!(await exists(tx, repos.kind, uid, tx.lock.share)))
+    throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
+}

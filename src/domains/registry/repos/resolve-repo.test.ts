@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { databases, temporaryStore } from '../../../../test/support/databases.ts';
+import { parentOf } from '../../../base/uid.ts';
+import type { Store } from '../../../store/store.ts';
+import { groupAt, repoIn } from '../repo.testing.ts';
+import { resolveRepo } from './resolve-repo.ts';
+
+for (const database of databases) {
+  describe(`paths on ${database.name}`, () => {
+    let store: Store;
+    let org: string;
+    let team: string;
+
+    before(async () => {
+      store = await temporaryStore(database);
+      team = await groupAt(store, 'acme', 'team');
+      org = parentOf(team);
+    });
+    after(() => store.close());
+
+    const resolve = (path: string) => resolveRepo(store.reader, path.split('/'));
+
+    test('lead to repos, however deep', async () => {
+      const [web, app] = [await repoIn(store, org, 'web'), await repoIn(store, team, 'app')];
+      assert.deepEqual(await resolve('acme/web'), { group: org, repo: web, missing: 'nothing' });
+      assert.deepEqual(await resolve('acme/team/app'), { group: team, repo: app, missing: 'nothing' });
+    });
+
+    test('tell a missing repo from a missing group', async () => {
+      assert.deepEqual(await resolve('acme/team/none'), { group: team, missing: 'repo' });
+      assert.deepEqual(await resolve('acme/none'), { group: org, missing: 'repo' });
+      assert.deepEqual(await resolve('acme/none/app'), { group: org, missing: 'group' });
+      assert.deepEqual(await resolve('acme/none/none/app'), { group: org, missing: 'group' });
+      assert.deepEqual(await resolve('none/team/app'), { missing: 'group' });
+    });
+
+    test('a group and a repo can have the same name', async () => {
+      const repo = await repoIn(store, org, 'team');
+      assert.deepEqual(await resolve('acme/team'), { group: org, repo, missing: 'nothing' });
+      assert.equal((await resolve('acme/team/x')).group, team);
+    });
+
+    test('nothing odd leads anywhere', async () => {
+      for (const path of ['', 'acme', '/', '//', 'acme/', '/acme/web', 'acme//web', 'acme/../web', `${org}/web`]) {
+        assert.equal((await resolve(path)).repo, undefined, path);
+      }
+      assert.deepEqual(await resolveRepo(store.reader, Array(10_000).fill('acme')), { missing: 'group' });
+    });
+  });
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { type JWK, jwtVerify, SignJWT } from 'jose';
+import { databases, type Home } from '../../../test/support/databases.ts';
+import { openStore } from '../../store/open.ts';
+import type { Store } from '../../store/store.ts';
+import { ensureKey, listKeys, revokeKey, rotateKeys } from './key-rotation.ts';
+import { KEY_OVERLAP_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';
+import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
+
+const START = Date.UTC(2026, 0, 1);
+const masterKey = randomBytes(32);
+
+for (const database of databases) {
+  describe(`signing keys of two servers on ${database.name}`, () => {
+    let home: Home;
+    let store: Store;
+    let otherStore: Store;
+    let keys: SigningKeys;
+    let otherKeys: SigningKeys;
+    let now = START;
+    const clock = () => now;
+    const states = async () => (await listKeys(store.reader, now)).map(({ state }) => state);
+    const published = async (server: SigningKeys) => (await server.publicKeys()).keys.map(({ kid }) => kid);
+
+    before(async () => {
+      home = await database.home();
+      store = await openStore(home);
+      otherStore = await openStore(home);
+      [keys, otherKeys] = await Promise.all([
+        createSigningKeys({ store, masterKey, clock }),
+        createSigningKeys({ store: otherStore, masterKey, clock }),
+      ]);
+    });
+    after(async () => {
+      await Promise.all([store.close(), otherStore.close()]);
+      await home.remove();
+    });
+
+    it('start with one key, even when they start together', async () => {
+      assert.deepEqual(await states(), ['current']);
+      assert.equal((await keys.current()).kid, (await otherKeys.current()).kid);
+      await ensureKey(store, masterKey, now);
+      assert.deepEqual(await states(), ['current']);
+    });
+
+    it('sign with RS256, 2048 bits, so that the published key checks it', async () => {
+      const { kid, privateKey } = await keys.current();
+      const token = await new SignJWT({}).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
+      const [jwk] = (await otherKeys.publicKeys()).keys;
+      assert.deepEqual(Object.keys(jwk ?? {}).sort(), ['alg', 'e', 'kid', 'kty', 'n', 'use']);
+      assert.equal(Buffer.from(jwk?.n ?? '', 'base64url').length * 8, 2048);
+      await jwtVerify(token, jwk as JWK);
+    });
+
+    it('keep the private part sealed', async () => {
+      const row = await store.reader.get<{ private_key: string; public_jwk: string }>(
+        'SELECT private_key, public_jwk FROM signing_key',
+      );
+      assert.match(row?.private_key ?? '', /^v1:/);
+      assert.doesNotMatch(JSON.stringify(row), /PRIVATE|"d":/);
+      const stranger = await createSigningKeys({ store, masterKey: randomBytes(32), clock });
+      await assert.rejects(stranger.current(), { name: 'SealBroken' });
+    });
+
+    it('rotate: published at once, used after the overlap, gone when the last token has ended', async () => {
+      const { kid: old } = await keys.current();
+      const fresh = await rotateKeys(store, masterKey, now);
+      assert.deepEqual(await states(), ['next', 'current']);
+      assert.deepEqual(await published(otherKeys), [fresh, old]);
+      now += KEY_OVERLAP_MS - 1;
+      for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, old);
+      now += 1;
+      for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, fresh);
+      assert.deepEqual(await states(), ['current', 'retired']);
+      now += TOKEN_LIFETIME_MS + KEY_OVERLAP_MS - 1;
+      assert.ok(await otherKeys.published(old));
+      now += 1;
+      assert.equal(await otherKeys.published(old), undefined);
+      assert.deepEqual(await published(keys), [fresh]);
+      await rotateKeys(store, masterKey, now);
+      assert.equal((await store.reader.all('SELECT kid FROM signing_key')).length, 2, 'what has expired is forgotten');
+    });
+
+    it('rotate twice within the overlap, and then at once, past a key that still waits', async () => {
+      const { kid: old } = await keys.current();
+      const second = await rotateKeys(otherStore, masterKey, now + 1000);
+      now += KEY_OVERLAP_MS + 1000;
+      assert.equal((await keys.current()).kid, second);
+      const waiting = await rotateKeys(store, masterKey, now);
+      const urgent = await rotateKeys(otherStore, masterKey, now, now);
+      for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, urgent);
+      now += 2 * KEY_OVERLAP_MS;
+      assert.equal((await keys.current()).kid, urgent, 'the one that waited never gets its turn');
+      for (const kid of [old, second, waiting]) assert.ok(await keys.published(kid));
+    });
+
+    it('revoke the key in use: no server knows it from the next look on, and a new one signs', async () => {
+      const { kid } = await otherKeys.current();
+      assert.ok(await otherKeys.published(kid));
+      assert.equal(await revokeKey(store, masterKey, kid, now), true);
+      assert.equal(await otherKeys.published(kid), undefined);
+      assert.ok(!(await published(otherKeys)).includes(kid));
+      const replacement = await otherKeys.current();
+      assert.notEqual(replacement.kid, kid);
+      assert.equal((await keys.current()).kid, replacement.kid);
+    });
+
+    it('revoke a key that waits: the one in use stays until another has been published long enough', async () => {
+      const { kid: current } = await keys.current();
+      const waiting = await rotateKeys(store, masterKey, now);
+      now += KEY_OVERLAP_MS / 2;
+      assert.equal(await revokeKey(store, masterKey, waiting, now), true);
+      now += KEY_OVERLAP_MS - 1;
+      assert.equal((await keys.current()).kid, current);
+      now += 1;
+      const { kid: successor } = await keys.current();
+      assert.ok(successor !== current && successor !== waiting);
+    });
+
+    it('revoke a retired key and nothing else; an unknown one not at all', async () => {
+      const retired =
+        (await listKeys(store.reader, now)).find(({ state }) => state === 'retired')?.kid ?? assert.fail();
+      const { kid } = await keys.current();
+      assert.equal(await revokeKey(store, masterKey, retired, now), true);
+      assert.equal(await revokeKey(store, masterKey, retired, now), false);
+      assert.equal(await keys.published(retired), undefined);
+      assert.equal((await keys.current()).kid, kid);
+    });
+
+    it('have a key to sign with on a server whose clock is behind', async () => {
+      const { kid } = await keys.current();
+      await revokeKey(store, masterKey, kid, now + 30_000);
+      assert.notEqual((await otherKeys.current()).kid, kid);
+    });
+
+    it('end up with one successor when both are told to rotate at once', async () => {
+      const rotated = await Promise.all([
+        rotateKeys(store, masterKey, now, now),
+        rotateKeys(otherStore, masterKey, now, now),
+      ]);
+      const current = await Promise.all([keys.current(), otherKeys.current()]);
+      assert.equal(current[0].kid, current[1].kid);
+      assert.ok(rotated.includes(current[0].kid));
+    });
+  });
+}

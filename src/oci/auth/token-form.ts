@@ -1,0 +1,11 @@
+import type { IncomingMessage } from 'node:http';
+import { readBody } from '../http/body.ts';
+
+const MAX_BYTES = 64 * 1024;
+
+/** OAuth 2.0 as docker speaks it to a token endpoint: the credentials are in the form. */
+export async function readForm(req: IncomingMessage) {
+  const query = new URLSearchParams((await readBody(req, MAX_BYTES)).toString('utf8'));
+  const secret = query.get('password') ?? query.get('refresh_token');
+  return { authorization: secret === null ? req.headers.authorization : `Bearer ${secret}`, query };
+}

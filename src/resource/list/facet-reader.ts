@@ -1,0 +1,132 @@
+import type { Reader, Row } from '../../store/store.ts';
+import type { Resource } from '../definition.ts';
+import { facetKey, scopeKey } from '../list-membership.ts';
+import { padded } from './pad.ts';
+
+/** A value of a facet and how many resources have it, each scope counted by itself. */
+export interface FacetValue {
+  readonly value: string;
+  readonly members: number;
+}
+
+export interface ValueWindow {
+  /** The last value of the page before. */
+  readonly after: string | undefined;
+  readonly descending: boolean;
+  readonly limit: number;
+  readonly skip: number;
+}
+
+/** Reads a facet itself: a range of lists, one for each value. */
+export interface FacetReader {
+  /** The values that resources below the scopes have, in order. */
+  values(scopes: readonly string[], window: ValueWindow): Promise<FacetValue[]>;
+  /** Those of `values` that resources below the scopes have. */
+  find(scopes: readonly string[], values: readonly string[]): Promise<FacetValue[]>;
+  count(scopes: readonly string[]): Promise<number>;
+  /** The messages of those that have one of these values, as they are stored, by value. */
+  members(scopes: readonly string[], values: readonly string[]): Promise<Map<string, Uint8Array[]>>;
+}
+
+interface ListRow extends Row {
+  readonly facet: string;
+  readonly n: number;
+}
+interface MemberRow extends Row {
+  readonly facet: string;
+  readonly body: Uint8Array;
+}
+
+/** For a facet each of whose values stands for something by itself, such as a package. */
+export function createFacetReader(db: Reader, resource: Resource, field: string): FacetReader {
+  const prefix = facetKey(field, '');
+  // No value sorts behind this: `>` follows `=` in ASCII.
+  const end = `${field}>`;
+  const [sort = 'uid'] = resource.listOrders.facet;
+  const belowAll = (scopes: readonly string[]) => padded(scopes.map((uid) => scopeKey('descendants', uid)));
+  const valueIn = (facet: string): string => facet.slice(prefix.length);
+
+  return {
+    async values(scopes, { after, descending, limit, skip }) {
+      if (scopes.length === 0) return [];
+      const below = belowAll(scopes);
+      const [low, high] = descending
+        ? [prefix, after === undefined ? end : prefix + after]
+        : [after === undefined ? prefix : prefix + after, end];
+      const text = pageText(below.length, descending);
+      const rows = await db.all<ListRow>(text, resource.kind, low, high, limit, skip, ...below);
+      return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
+    },
+
+    async find(scopes, values) {
+      if (scopes.length === 0 || values.length === 0) return [];
+      const below = belowAll(scopes);
+      const facets = padded(values.map((value) => facetKey(field, value)));
+      const text = findText(below.length, facets.length);
+      const rows = await db.all<ListRow>(text, resource.kind, ...below, ...facets);
+      return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
+    },
+
+    async count(scopes) {
+      if (scopes.length === 0) return 0;
+      const below = belowAll(scopes);
+      const row = await db.get<{ n: number }>(countText(below.length), resource.kind, prefix, end, ...below);
+      return row?.n ?? 0;
+    },
+
+    async members(scopes, values) {
+      const found = new Map<string, Uint8Array[]>(values.map((value) => [value, []]));
+      if (scopes.length === 0 || values.length === 0) return found;
+      const below = belowAll(scopes);
+      const facets = padded(values.map((value) => facetKey(field, value)));
+      const rows = await db.all<MemberRow>(
+        membersText(below.length, facets.length),
+        ...[resource.kind, sort, ...below, ...facets],
+      );
+      for (const { facet, body } of rows) found.get(valueIn(facet))?.push(body);
+      return found;
+    },
+  };
+}
+
+const texts = new Map<string, string>();
+
+function once(key: string, build: () => string): string {
+  const text = texts.get(key) ?? build();
+  texts.set(key, text);
+  return text;
+}
+
+const slots = (from: number, count: number): string =>
+  Array.from({ length: count }, (_, i) => `$${from + i}`).join(', ');
+
+const pageText = (scopes: number, descending: boolean): string =>
+  once(`page ${scopes} ${descending}`, () => {
+    const direction = descending ? 'DESC' : 'ASC';
+    return `SELECT facet, CAST(sum(n) AS BIGINT) AS n FROM list
+      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${slots(6, scopes)})
+      GROUP BY facet ORDER BY facet ${direction} LIMIT $4 OFFSET $5`;
+  });
+
+const findText = (scopes: number, facets: number): string =>
+  once(
+    `find ${scopes} ${facets}`,
+    () => `SELECT facet, CAST(sum(n) AS BIGINT) AS n FROM list
+      WHERE kind = $1 AND n > 0 AND scope IN (${slots(2, scopes)}) AND facet IN (${slots(2 + scopes, facets)})
+      GROUP BY facet`,
+  );
+
+const countText = (scopes: number): string =>
+  once(
+    `count ${scopes}`,
+    () => `SELECT count(DISTINCT facet) AS n FROM list
+      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${slots(4, scopes)})`,
+  );
+
+const membersText = (scopes: number, facets: number): string =>
+  once(
+    `members ${scopes} ${facets}`,
+    () => `SELECT l.facet AS facet, r.body AS body
+      FROM list l JOIN entry e ON e.list = l.id AND e.sort = $2 JOIN resource r ON r.kind = l.kind AND r.uid = e.uid
+      WHERE l.kind = $1 AND l.scope IN (${slots(3, scopes)}) AND l.facet IN (${slots(3 + scopes, facets)})`,
+  );

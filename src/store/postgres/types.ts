@@ -1,0 +1,25 @@
+import pg from 'pg';
+import type { Value } from '../store.ts';
+
+const { builtins } = pg.types;
+
+/** SQLite refuses to read such a number, so PostgreSQL must not round it in silence. */
+function safeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is too large for a number`);
+  return value;
+}
+
+/** The driver's own parsers give strings, booleans and objects here; the store's values are those of SQLite. */
+const parsers: ReadonlyMap<number, (text: string) => Value> = new Map<number, (text: string) => Value>([
+  [builtins.INT8, safeInteger],
+  [builtins.NUMERIC, Number], // the type of sum(bigint)
+  [builtins.BOOL, (text) => (text === 't' ? 1 : 0)],
+  [builtins.JSON, (text) => text],
+  [builtins.JSONB, (text) => text],
+]);
+
+export const valueTypes: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number) =>
+    parsers.get(oid) ?? pg.types.getTypeParser(oid, 'text')) as typeof pg.types.getTypeParser,
+};

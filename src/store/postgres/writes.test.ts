@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type FreshDatabase, freshDatabase } from '../../../test/support/postgres.ts';
+import { Code } from '../../base/errors.ts';
+import type { Insertion } from '../bulk-insert.ts';
+import { type Store, type Transaction, UniqueViolation } from '../store.ts';
+import { openPostgres } from './postgres.ts';
+
+const ITEMS: Insertion = { into: 'item', columns: { key: 'text', n: 'integer' } };
+const CLAIMS: Insertion = { ...ITEMS, conflict: 'skip', returning: ['key'] };
+const COUNTS: Insertion = {
+  into: 'counter',
+  columns: { name: 'text', n: 'integer' },
+  conflict: { key: ['name'], sum: 'n' },
+  returning: ['id', 'name'],
+};
+const DIE = 'SELECT pg_terminate_backend(pg_backend_pid())';
+const MANY = Array.from({ length: 40 }, (_, at) => at);
+
+describe('writes to PostgreSQL that only add', () => {
+  let database: FreshDatabase;
+  let store: Store;
+  let other: Store;
+  const add = <T>(work: (tx: Transaction) => T, on = store) => on.write(work, { adds: true });
+  const keys = async (): Promise<unknown[]> =>
+    (await other.reader.all('SELECT key FROM item ORDER BY n')).map(({ key }) => key);
+  const transactions = async (): Promise<number> =>
+    (await other.reader.all('SELECT DISTINCT xmin::text AS id FROM item')).length;
+
+  before(async () => {
+    database = await freshDatabase();
+    store = await openPostgres(database.url);
+    other = await openPostgres(database.url);
+    await store.write(async (tx) => {
+      await tx.run('CREATE TABLE item (key TEXT COLLATE "C" PRIMARY KEY, n BIGINT NOT NULL)');
+      await tx.run(`CREATE TABLE counter (id BIGINT GENERATED ALWAYS AS IDENTITY, name TEXT COLLATE "C" PRIMARY KEY,
+        n BIGINT NOT NULL)`);
+    });
+  });
+  beforeEach(() => store.write((tx) => tx.run('TRUNCATE item, counter')));
+  after(async () => {
+    await Promise.all([store.close(), other.close()]);
+    await database.drop();
+  });
+
+  it('share transactions when they come together, and each gets its own answer', async () => {
+    const answers = MANY.map((n) =>
+      add(async (tx) => {
+        await tx.get('SELECT 1 AS one');
+        tx.postRows(ITEMS, [`k${n}`, n]);
+        return n;
+      }),
+    );
+    assert.deepEqual(await Promise.all(answers), MANY);
+    assert.equal((await keys()).length, MANY.length);
+    assert.ok((await transactions()) <= 4, `${await transactions()} transactions`);
+  });
+
+  it('see what they have written themselves, and count together', async () => {
+    const found = await Promise.all(
+      MANY.map((n) =>
+        add(async (tx) => {
+          const rows = await tx.insert<{ id: number; name: string }>(COUNTS, ['all', 1, `of ${n % 4}`, 2]);
+          tx.post('INSERT INTO item (key, n) VALUES ($1, $2)', `k${n}`, n);
+          const own = await tx.get('SELECT n FROM item WHERE key = $1', `k${n}`);
+          const id = rows.find(({ name }) => name === 'all')?.id;
+          assert.ok(rows.some(({ name }) => name === `of ${n % 4}`));
+          return `${own?.n} ${id}`;
+        }),
+      ),
+    );
+    const counters = await other.reader.all<{ id: number; name: string; n: number }>(
+      'SELECT id, name, n FROM counter ORDER BY name',
+    );
+    const [all, ...parts] = counters;
+    assert.deepEqual(
+      found,
+      MANY.map((n) => `${n} ${all?.id}`),
+    );
+    assert.equal(all?.n, 40);
+    assert.deepEqual(
+      parts.map(({ n }) => n),
+      [20, 20, 20, 20],
+    );
+  });
+
+  it('fail alone, whether before or after they have written', async () => {
+    const results = await Promise.allSettled(
+      MANY.map((n) =>
+        add(async (tx) => {
+          await tx.get('SELECT 1 AS one');
+          if (n % 10 === 3) throw new Error(`early ${n}`);
+          await tx.insert(ITEMS, [`k${n}`, n]);
+          if (n % 10 === 7) throw new Error(`late ${n}`);
+        }),
+      ),
+    );
+    const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.message] : []));
+    const expected = MANY.flatMap((n) => (n % 10 === 3 ? [`early ${n}`] : n % 10 === 7 ? [`late ${n}`] : []));
+    assert.deepEqual(failed, expected);
+    assert.equal((await keys()).length, MANY.length - expected.length);
+    assert.ok((await transactions()) < 20, 'the others still went together');
+  });
+
+  it('also run again without the one that failed when all that took long', async () => {
+    const results = await Promise.allSettled(
+      [0, 1, 2].map((n) =>
+        add(async (tx) => {
+          await tx.insert(ITEMS, [`k${n}`, n]);
+          if (n === 1) await tx.get('SELECT pg_sleep(0.15)');
+          if (n === 1) throw new Error('late');
+        }),
+      ),
+    );
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.deepEqual(await keys(), ['k0', 'k2']);
+  });
+
+  it('meet the errors of their own rows only, also of those that nobody waited for', async () => {
+    await store.write((tx) => tx.insert(ITEMS, ['k5', 0]));
+    for (const value of ['posted', 'awaited'] as const) {
+      const results = await Promise.allSettled(
+        MANY.map((n) =>
+          add(async (tx) => {
+            if (value === 'posted') tx.postRows(ITEMS, [`k${n}`, n]);
+            else await tx.insert(ITEMS, [`k${n}`, n]);
+          }),
+        ),
+      );
+      const failed = results.flatMap((result, n) => (result.status === 'rejected' ? [[n, result.reason]] : []));
+      assert.ok(failed.every(([, reason]) => reason instanceof UniqueViolation));
+      assert.deepEqual(
+        failed.map(([n]) => n),
+        [5],
+      );
+      assert.equal((await keys()).length, MANY.length);
+      await store.write((tx) => tx.run('DELETE FROM item WHERE key <> $1', 'k5'));
+    }
+  });
+
+  it('give a key to exactly one of those who claim it', async () => {
+    const claims = await Promise.all(
+      MANY.map((n) =>
+        add(async (tx) => {
+          const rows = await tx.insert<{ key: string }>(CLAIMS, [`k${n % 10}`, n, `own ${n}`, n]);
+          return rows.some(({ key }) => key === `k${n % 10}`) && rows.some(({ key }) => key === `own ${n}`);
+        }),
+      ),
+    );
+    assert.equal(claims.filter(Boolean).length, 10);
+    assert.equal((await keys()).length, 50);
+  });
+
+  it('go by themselves as soon as they change something, so that no update is lost', async () => {
+    await store.write((tx) => tx.insert(ITEMS, ['n', 0]));
+    await Promise.all(
+      MANY.map((n) =>
+        add(async (tx) => {
+          if (n % 2 === 0) tx.postRows(ITEMS, [`k${n}`, -1 - n]);
+          const row = await tx.get<{ n: number }>(`SELECT n FROM item WHERE key = $1${tx.lock.update}`, 'n');
+          await tx.run('UPDATE item SET n = $1 WHERE key = $2', (row?.n ?? 0) + 1, 'n');
+        }),
+      ),
+    );
+    assert.equal((await other.reader.get("SELECT n FROM item WHERE key = 'n'"))?.n, 40);
+    assert.equal((await keys()).length, 21);
+  });
+
+  it('are not held up for long by one of them that waits for a lock', async () => {
+    await store.write((tx) => tx.insert(ITEMS, ['held', 0]));
+    const release = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const holder = other.write(async (tx) => {
+      await tx.get(`SELECT key FROM item WHERE key = 'held'${tx.lock.update}`);
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    let isThrough = false;
+    const blocked = add(async (tx) => {
+      await tx.get(`SELECT key FROM item WHERE key = 'held'${tx.lock.share}`);
+      tx.postRows(ITEMS, ['waited', 99]);
+    }).then(() => {
+      isThrough = true;
+    });
+    await Promise.all(MANY.map((n) => add((tx) => tx.insert(ITEMS, [`k${n}`, n]))));
+    assert.equal(isThrough, false);
+    release.resolve();
+    await Promise.all([holder, blocked]);
+    assert.equal((await keys()).length, MANY.length + 2);
+  });
+
+  it('survive the loss of their connection, but for the one that causes it', async () => {
+    const results = await Promise.allSettled(
+      MANY.map((n) =>
+        add(async (tx) => {
+          await tx.insert(ITEMS, [`k${n}`, n]);
+          if (n === 7) await tx.get(DIE);
+        }),
+      ),
+    );
+    const lost = results.flatMap((result, n) => (result.status === 'rejected' ? [[n, result.reason.code]] : []));
+    assert.deepEqual(lost, [[7, Code.UNAVAILABLE]]);
+    assert.deepEqual(
+      await keys(),
+      MANY.filter((n) => n !== 7).map((n) => `k${n}`),
+    );
+  });
+
+  it('say that the outcome is unknown when the connection dies in the commit, and none runs again', async () => {
+    await store.write(async (tx) => {
+      await tx.run(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
+      await tx.run(`CREATE CONSTRAINT TRIGGER die_late AFTER INSERT ON item
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()`);
+    });
+    let runs = 0;
+    const results = await Promise.allSettled(
+      MANY.map((n) =>
+        add(async (tx) => {
+          runs++;
+          await tx.insert(ITEMS, [`k${n}`, n]);
+        }),
+      ),
+    );
+    await store.write((tx) => tx.run('DROP TRIGGER die_late ON item'));
+    for (const result of results) {
+      assert.match(result.status === 'rejected' ? result.reason.message : 'went well', /may have been made/);
+    }
+    assert.equal(runs, MANY.length);
+    assert.deepEqual(await keys(), []);
+  });
+
+  it('of two servers add up', async () => {
+    const count = (on: Store, n: number) =>
+      add(async (tx) => {
+        await tx.get('SELECT 1 AS one');
+        await tx.insert(COUNTS, ['a', 1, 'b', 1, `c${n % 3}`, 1]);
+        tx.postRows(ITEMS, [`k${n}`, n]);
+      }, on);
+    await Promise.all(Array.from({ length: 200 }, (_, n) => count(n % 2 === 0 ? store : other, n)));
+    assert.equal((await keys()).length, 200);
+    const rows = await other.reader.all("SELECT sum(n) AS n FROM counter WHERE name IN ('a', 'b') GROUP BY name");
+    assert.deepEqual(
+      rows.map(({ n }) => n),
+      [200, 200],
+    );
+  });
+});

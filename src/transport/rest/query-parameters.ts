@@ -1,0 +1,104 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import { messageReader } from '../../contract/json/decode.ts';
+import { assign } from '../../contract/json/field-names.ts';
+import type { Fields } from '../../contract/json/fields.ts';
+import { readField } from '../../contract/json/fields.ts';
+import type { Leaf } from '../../contract/json/scalar-codecs.ts';
+import { leafOf } from '../../contract/json/scalar-codecs.ts';
+import type { Problems } from '../../contract/json/violations.ts';
+import { quotable } from '../../contract/json/violations.ts';
+import type { Place } from './field-path.ts';
+import { locate, spell } from './field-path.ts';
+import { percentDecode } from './request-target.ts';
+
+export interface Parameter {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Splits a query string or form body (WHATWG URL section 5.1), but refuses broken escapes instead of guessing. */
+export function parseParameters(text: string, problems: Problems): Parameter[] {
+  const parameters: Parameter[] = [];
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const cut = pair.indexOf('=');
+    const name = decode(cut < 0 ? pair : pair.slice(0, cut));
+    const value = decode(cut < 0 ? '' : pair.slice(cut + 1));
+    if (name !== undefined && value !== undefined) parameters.push({ name, value });
+    else problems.report(name === undefined ? 'query' : quotable(name), 'must be percent-encoded UTF-8');
+  }
+  return parameters;
+}
+
+const decode = (text: string) => (ENCODED.test(text) ? percentDecode(text.replaceAll('+', ' ')) : text);
+const ENCODED = /[+%]/;
+
+/** Reads parameters into a message. `boundBy` tells what else gives the field at a path, such as `the body`. */
+export function readParameters(
+  desc: DescMessage,
+  message: Fields,
+  parameters: readonly Parameter[],
+  boundBy: (path: string) => string | undefined,
+  problems: Problems,
+): void {
+  const seen = new Set<string>();
+  for (const { name, value } of parameters) {
+    const place = locate(desc, message, name, problems);
+    if (place === undefined) continue;
+    const { field, path } = place;
+    const other = boundBy(path);
+    if (other !== undefined) problems.report(path, `already given by ${other}`);
+    else if (field.fieldKind === 'list') readListParameter(place, value, problems);
+    else if (seen.has(path)) problems.report(path, 'may be given only once');
+    else readSingleParameter(place, value, problems);
+    seen.add(path);
+  }
+}
+
+export function readSingleParameter({ owner, field, path }: Place, text: string, problems: Problems): void {
+  const leaf = field.fieldKind === 'map' ? undefined : leafOf(field);
+  if (leaf === undefined) {
+    const remedy =
+      field.fieldKind === 'map' ? 'is a map, which only a body can hold' : `must be written as ${spell(field, path)}`;
+    problems.report(path, remedy);
+    return;
+  }
+  const value = readText(leaf, text, path, problems);
+  if (value !== undefined) assign(owner, field, value, path, problems);
+}
+
+function readListParameter({ owner, field, path }: Place, text: string, problems: Problems): void {
+  const list = readField(owner, field) as unknown[];
+  const leaf = leafOf(field);
+  if (leaf !== undefined) {
+    // Lists are sent both by repeating the parameter and with commas.
+    for (const part of text.split(',')) {
+      if (part !== '') list.push(readText(leaf, part, path, problems));
+    }
+    return;
+  }
+  // A list of messages is sent as `image_refs[0].repo=a&image_refs[0].tags=b`, or with a JSON object for each:
+  // `image_refs={"repo":"a","tags":["b"]}`. The latter arrives here.
+  const at = `${path}[${list.length}]`;
+  const json = parseObject(text);
+  if (json === undefined || field.message === undefined) {
+    problems.report(at, `must be a JSON object, or written as ${spell(field, path)}`);
+    return;
+  }
+  const message = messageReader(field.message)(json, at, problems);
+  if (message !== undefined) list.push(message);
+}
+
+function readText(leaf: Leaf, text: string, path: string, problems: Problems): unknown {
+  const value = leaf.text(text);
+  if (value === undefined) problems.report(path, `must be ${leaf.expected}`);
+  return value;
+}
+
+function parseObject(text: string): unknown {
+  try {
+    return text.trimStart().startsWith('{') ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
+import type { FieldMask } from '@bufbuild/protobuf/wkt';
+import { FieldMaskSchema } from '@bufbuild/protobuf/wkt';
+import { fieldReader, messageReader } from '../../contract/json/decode.ts';
+import { newFields } from '../../contract/json/field-names.ts';
+import type { Fields } from '../../contract/json/fields.ts';
+import { parseJson } from '../../contract/json/parse.ts';
+import { presentPaths } from '../../contract/json/present-paths.ts';
+import type { Problems } from '../../contract/json/violations.ts';
+import { newProblems, quotable } from '../../contract/json/violations.ts';
+import type { Method, Route } from '../../contract/method.ts';
+import { locate } from './field-path.ts';
+import { parseParameters, readParameters, readSingleParameter } from './query-parameters.ts';
+import type { Variable } from './router.ts';
+
+export interface Body {
+  readonly type: 'json' | 'form';
+  readonly text: string;
+}
+
+/** The parts of an HTTP request that make up a request message. */
+export interface Parts {
+  readonly variables: readonly Variable[];
+  /** Without its question mark. */
+  readonly query: string;
+  readonly body: Body | undefined;
+}
+
+/** Puts a request message together, or throws INVALID_ARGUMENT naming what is wrong. */
+export type RequestReader = (parts: Parts) => Message;
+
+/** Whether the fields of a request may come as form values: those that neither path nor body give. */
+export const takesForm = ({ verb, body }: Route): boolean => verb === 'POST' && body === undefined;
+
+export function requestReader({ desc: { input } }: Method, route: Route): RequestReader {
+  const bodyField = route.body === undefined || route.body === '*' ? undefined : fieldNamed(input, route.body);
+  const readBody = bodyReader(input, route, bodyField);
+  const deriveMask = maskDeriver(input, route, bodyField);
+
+  return ({ variables, query, body }) => {
+    const problems = newProblems();
+    const json = body?.type === 'json' ? (parseJson(body.text) ?? undefined) : undefined;
+    const message = readBody(json, problems);
+
+    const parameters = parseParameters(body?.type === 'form' ? `${query}&${body.text}` : query, problems);
+    if (route.body === '*') {
+      for (const { name } of parameters) problems.report(quotable(name), 'belongs into the body');
+    } else {
+      const boundBy = (path: string) => {
+        if (variables.some(({ field }) => field === path)) return 'the path';
+        return bodyField !== undefined && `${path}.`.startsWith(`${bodyField.name}.`) ? 'the body' : undefined;
+      };
+      readParameters(input, message, parameters, boundBy, problems);
+    }
+
+    // Last, so that the path wins over an echo of the same field in the body.
+    for (const { field, text } of variables) {
+      const place = locate(input, message, field, problems);
+      if (place !== undefined) readSingleParameter(place, text, problems);
+    }
+    problems.check();
+    deriveMask?.(message, json);
+    return message;
+  };
+}
+
+function bodyReader(
+  input: DescMessage,
+  route: Route,
+  bodyField: DescField | undefined,
+): (json: unknown, problems: Problems) => Fields {
+  // Version 0.1.55 of the Go SDK sends JSON where later ones send a form.
+  if (route.body === '*' || takesForm(route)) {
+    const read = messageReader(input);
+    return (json = {}, problems) => (read(json, '', problems) as Fields | undefined) ?? newFields(input);
+  }
+  if (bodyField === undefined) {
+    return (json, problems) => {
+      // Some clients send {} with every request.
+      if (json !== undefined && !isEmptyObject(json)) {
+        problems.report('body', 'must be empty; send fields in path and query');
+      }
+      return newFields(input);
+    };
+  }
+  const read = fieldReader(bodyField);
+  // An empty body is an empty resource, so that a complaint names what it lacks rather than the whole of it.
+  const absent = bodyField.fieldKind === 'message' ? {} : undefined;
+  return (json = absent, problems) => {
+    const message = newFields(input);
+    const value = json === undefined ? undefined : read(json, '', problems);
+    if (value !== undefined) message[bodyField.localName] = value;
+    return message;
+  };
+}
+
+/** For PATCH: fills in the mask from the keys of the body when the client gave none. */
+function maskDeriver(
+  input: DescMessage,
+  { verb, body }: Route,
+  bodyField: DescField | undefined,
+): ((message: Fields, json: unknown) => void) | undefined {
+  const mask = input.fields.find(({ message }) => message?.typeName === FieldMaskSchema.typeName);
+  if (verb !== 'PATCH' || mask === undefined) return undefined;
+  // With the whole request as body, paths are relative to the resource in it.
+  const prefix =
+    body === '*' ? `${input.fields.find((field) => field !== mask && field.fieldKind === 'message')?.name}.` : '';
+  const desc = bodyField?.message ?? input;
+  return (message, json) => {
+    const given = message[mask.localName] as FieldMask | undefined;
+    if (given !== undefined && given.paths.length > 0) return;
+    const paths = presentPaths(desc, json)
+      .filter((path) => path.startsWith(prefix))
+      .map((path) => path.slice(prefix.length));
+    message[mask.localName] = create(FieldMaskSchema, { paths });
+  };
+}
+
+const isEmptyObject = (json: unknown) => typeof json === 'object' && json !== null && Object.keys(json).length === 0;
+
+function fieldNamed({ typeName, fields }: DescMessage, name: string): DescField {
+  const field = fields.find((candidate) => candidate.name === name);
+  if (field === undefined) throw new Error(`route binds the body to ${typeName}.${name}, which does not exist`);
+  return field;
+}
