@@ -16,7 +16,7 @@ import { groups } from '../src/domains/iam/groups/groups.ts';
 import { identities } from '../src/domains/iam/identities/identities.ts';
 import { builtinRoles } from '../src/domains/iam/roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../src/domains/iam/roles/role-bindings.ts';
-import type { Caller } from '../src/resource/operation.ts';
+import type { Caller } from '../src/resource/caller.ts';
 import { insert } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store, Transaction } from '../src/store/store.ts';

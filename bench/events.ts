@@ -26,7 +26,7 @@ import { groups } from '../src/domains/iam/groups/groups.ts';
 import { createTokens } from '../src/identity/tokens/access-tokens.ts';
 import { createSigningKeys } from '../src/identity/tokens/signing-keys.ts';
 import { createPipeline } from '../src/pipeline/pipeline.ts';
-import { pageTokens } from '../src/resource/list/page-token.ts';
+import { createPageTokens } from '../src/resource/list/page-token.ts';
 import { standardOperations } from '../src/resource/standard-methods.ts';
 import { insert } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
@@ -171,12 +171,12 @@ async function creates(store: Store): Promise<Result> {
   const caller = createCaller('bench', { subject: 'bench' }, [
     { group: organization, capabilities: setOf([Capability.CAP_IAM_GROUPS_CREATE]) },
   ]);
-  const engine = { kinds: new Map([[groups.kind, groups]]), tokens: pageTokens(key) };
+  const engine = { kinds: new Map([[groups.kind, groups]]), pageTokens: createPageTokens(key) };
   const call = createPipeline({
     operations: standardOperations(engine, groups, GroupsService),
     store,
     authenticate: async () => caller,
-    nobody: caller,
+    anonymous: caller,
     clock: systemClock,
     timeoutMs: 30_000,
     log,

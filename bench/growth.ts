@@ -15,9 +15,9 @@ import { groups } from '../src/domains/iam/groups/groups.ts';
 import { builtinRoles } from '../src/domains/iam/roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../src/domains/iam/roles/role-bindings.ts';
 import { repos } from '../src/domains/registry/repos/repos.ts';
+import type { Caller } from '../src/resource/caller.ts';
 import { createLister, type ListRequest } from '../src/resource/list/list.ts';
-import { pageTokens } from '../src/resource/list/page-token.ts';
-import type { Caller } from '../src/resource/operation.ts';
+import { createPageTokens } from '../src/resource/list/page-token.ts';
 import { insertAll } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
@@ -29,7 +29,7 @@ import { BIG, MIDDLE, SMALL } from './lib/sizes.ts';
 const VIEWER = builtinRoles.find(({ name }) => name === 'viewer')?.uid ?? '';
 const LIST = methodTable(files).find(({ id }) => id.endsWith('.ReposService/ListRepos')) as Method;
 const NEEDED = [Capability.CAP_REPO_LIST];
-const lister = createLister(repos, ListReposRequestSchema, pageTokens(new Uint8Array(32)));
+const lister = createLister(repos, ListReposRequestSchema, createPageTokens(new Uint8Array(32)));
 
 const BATCHES = 9;
 

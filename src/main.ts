@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createAccess } from './access/access.ts';
-import { nobody } from './access/caller.ts';
+import { anonymousCaller } from './access/caller.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
@@ -12,7 +12,7 @@ import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
 import type { Config } from './config.ts';
 import { files, methodTable, v2Files } from './contract/method-table.ts';
-import { betaFiles, withBeta } from './contract/v2beta1.ts';
+import { v2beta1Files, withV2beta1 } from './contract/v2beta1.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
 import { createOperations } from './domains/domains.ts';
@@ -29,9 +29,9 @@ import { bootstrap } from './identity/owner/bootstrap.ts';
 import { createIssuer } from './identity/sts/issuer.ts';
 import { createRegistry, registryDirectory } from './oci/registry.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
-import { pageTokens } from './resource/list/page-token.ts';
-import { observeStore } from './store/instrumented.ts';
-import { announceWrites } from './store/on-commit.ts';
+import { createPageTokens } from './resource/list/page-token.ts';
+import { instrumentStore } from './store/instrumented.ts';
+import { withCommitHook } from './store/on-commit.ts';
 import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
@@ -70,7 +70,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const { log = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics, connections } = options;
   const metrics = createMetrics();
   const opened = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
-  const store = observeStore(opened, metrics);
+  const store = instrumentStore(opened, metrics);
   try {
     return await serve(config, store, { ...metrics, ...publishMetrics?.(metrics) }, log, clock, connections);
   } catch (error) {
@@ -88,7 +88,7 @@ async function serve(
   connections?: Connections,
 ): Promise<Server> {
   let wakeDelivery = (): void => {};
-  const store = announceWrites(quiet, () => wakeDelivery());
+  const store = withCommitHook(quiet, () => wakeDelivery());
   await syncBuiltinRoles(store, clock);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
@@ -119,9 +119,9 @@ async function serve(
     publicUrl,
     seen: createLastSeen({ store, clock, log }),
   });
-  const methods = withBeta(methodTable(files));
+  const methods = withV2beta1(methodTable(files));
   const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
-  const tokens = pageTokens(await pageTokenKey(store));
+  const tokens = createPageTokens(await pageTokenKey(store));
   const domains = {
     ...createOperations(tokens, {
       seal: (secret, context) => seal(masterKey, secret, context),
@@ -137,7 +137,7 @@ async function serve(
     operations,
     store,
     authenticate,
-    nobody,
+    anonymous: anonymousCaller,
     clock,
     timeoutMs: config.requestTimeout,
     log,
@@ -173,7 +173,7 @@ async function serve(
   ];
   const listener = createListener({
     http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
-    grpc: createGrpc({ ...wire, files: () => [...files, ...betaFiles(v2Files)] }),
+    grpc: createGrpc({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
     serviceDomain,
     newRequestId: randomUUID,
     log,

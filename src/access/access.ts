@@ -1,6 +1,7 @@
 import { createLru } from '../base/lru.ts';
-import { ACCESS_VERSION } from '../resource/write.ts';
-import type { Maybe, Reader } from '../store/store.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import { ACCESS_VERSION } from '../resource/access-version.ts';
+import type { Reader } from '../store/store.ts';
 import type { Grant } from './caller.ts';
 import { grantsOf } from './grants.ts';
 
@@ -9,7 +10,7 @@ const MAX_KNOWN = 10_000;
 
 export interface Access {
   /** Differs after every change of who may do what that anybody acknowledged before this was asked. */
-  version(): Maybe<string | undefined>;
+  version(): MaybePromise<string | undefined>;
   /** What the bindings of an identity give it, never older than the last change of access that anybody acknowledged. */
   grants(identity: string): Promise<readonly Grant[]>;
 }
@@ -19,19 +20,19 @@ export interface Access {
  * every request reads the version first: one key look-up, on any server of the database, and what was revoked is gone.
  */
 export function createAccess(db: Reader): Access {
-  const { memory } = db;
+  const { rowCache: memory } = db;
   let current: string | undefined;
   let known = createLru<string, Promise<readonly Grant[]>>(MAX_KNOWN);
 
   /** Whether it is known still to hold is asked for each request, never for several at once. */
-  function version(): Maybe<string | undefined> {
-    memory?.renew();
-    const known = memory?.recall(ACCESS_VERSION, ACCESS_VERSION);
+  function version(): MaybePromise<string | undefined> {
+    memory?.revalidate();
+    const known = memory?.get(ACCESS_VERSION, ACCESS_VERSION);
     if (known !== undefined) return known as string;
-    const mark = memory?.mark();
+    const mark = memory?.epoch();
     const row = db.get<{ value: string }>(VERSION, ACCESS_VERSION);
     if (row instanceof Promise) return row.then((found) => found?.value);
-    if (row && mark !== undefined) memory?.keep(mark, ACCESS_VERSION, ACCESS_VERSION, row.value);
+    if (row && mark !== undefined) memory?.put(mark, ACCESS_VERSION, ACCESS_VERSION, row.value);
     return row?.value;
   }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { newUid, ROOT } from '../base/uid.ts';
 import { setOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { createCaller, nobody } from './caller.ts';
+import { anonymousCaller, createCaller } from './caller.ts';
 
 const LIST = [Capability.CAP_IAM_GROUPS_LIST];
 const BOTH = [...LIST, Capability.CAP_IAM_GROUPS_CREATE];
@@ -51,6 +51,6 @@ test('an identity inside a group never reaches out of it', () => {
 });
 
 test('nobody may do nothing', () => {
-  assert.ok(!nobody.can(LIST, org));
-  assert.deepEqual(nobody.reach(LIST), []);
+  assert.ok(!anonymousCaller.can(LIST, org));
+  assert.deepEqual(anonymousCaller.reach(LIST), []);
 });

@@ -1,7 +1,7 @@
 import { isWithin, outermost, parentOf, ROOT } from '../base/uid.ts';
 import { type CapabilitySet, covers, NO_CAPABILITIES, setOf, union, without } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import type { Caller } from '../resource/operation.ts';
+import type { Caller } from '../resource/caller.ts';
 
 /** Capabilities that a binding gives at a group and below it. */
 export interface Grant {
@@ -9,7 +9,7 @@ export interface Grant {
   readonly capabilities: CapabilitySet;
 }
 
-export const nobody: Caller = {
+export const anonymousCaller: Caller = {
   uid: '',
   actor: undefined,
   can: () => false,

@@ -5,7 +5,7 @@ import { newUid, ROOT } from '../base/uid.ts';
 import { allCapabilities, setOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { createCaller } from './caller.ts';
-import { narrow } from './token-scope.ts';
+import { narrowGrants } from './token-scope.ts';
 
 const LIST = [Capability.CAP_IAM_GROUPS_LIST];
 const CREATE = [Capability.CAP_IAM_GROUPS_CREATE];
@@ -20,14 +20,14 @@ test('a grant from above holds at the scope, and nowhere else', () => {
   const caller = createCaller(
     person,
     undefined,
-    narrow([{ group: org, capabilities: setOf(LIST) }], { scopes: [team] }),
+    narrowGrants([{ group: org, capabilities: setOf(LIST) }], { scopes: [team] }),
   );
   assert.ok(caller.can(LIST, team) && caller.can(LIST, squad));
   assert.ok(!caller.can(LIST, org) && !caller.can(LIST, other));
 });
 
 test('a grant below the scope stays where it is', () => {
-  const grants = narrow([{ group: squad, capabilities: setOf(CREATE) }], { scopes: [team] });
+  const grants = narrowGrants([{ group: squad, capabilities: setOf(CREATE) }], { scopes: [team] });
   const caller = createCaller(person, undefined, grants);
   assert.ok(caller.can(CREATE, squad));
   assert.ok(!caller.can(CREATE, team));
@@ -44,7 +44,7 @@ test('no narrowing ever gives more than the grants themselves', () => {
   fc.assert(
     fc.property(fc.array(grant), narrowing, place, capabilities, (grants, restriction, at, wanted) => {
       const whole = createCaller(person, undefined, grants);
-      const restricted = createCaller(person, undefined, narrow(grants, restriction));
+      const restricted = createCaller(person, undefined, narrowGrants(grants, restriction));
       if (wanted.length > 0 && restricted.can(wanted, at)) assert.ok(whole.can(wanted, at));
     }),
     { seed: 5, numRuns: 2000 },

@@ -3,7 +3,7 @@ import { type CapabilitySet, union } from '../contract/capabilities.ts';
 import type { Grant } from './caller.ts';
 
 /** What a token was restricted to when it was issued. */
-export interface Narrowing {
+export interface TokenScope {
   /** Groups outside of which the token is worth nothing. */
   readonly scopes?: readonly string[] | undefined;
   /** Capabilities beyond which it gives nothing. */
@@ -11,7 +11,7 @@ export interface Narrowing {
 }
 
 /** What is left of grants under a narrow token. Grants from above a scope hold at the scope. */
-export function narrow(grants: readonly Grant[], { scopes, capabilities }: Narrowing): readonly Grant[] {
+export function narrowGrants(grants: readonly Grant[], { scopes, capabilities }: TokenScope): readonly Grant[] {
   const within = scopes?.flatMap((scope) => {
     const above = grants.filter(({ group }) => isWithin(scope, group)).map((grant) => grant.capabilities);
     const below = grants.filter(({ group }) => group !== scope && isWithin(group, scope));

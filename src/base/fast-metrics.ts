@@ -1,10 +1,10 @@
 /** All that a registry of prom-client asks of a metric. */
 export interface Metric {
   readonly name: string;
-  get(): Promise<Reading>;
+  get(): Promise<MetricSnapshot>;
 }
 
-interface Reading {
+interface MetricSnapshot {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -20,16 +20,16 @@ interface Reading {
 type Aggregator = 'sum' | 'max' | 'first';
 
 /** One combination of labels that is counted. */
-export interface Count {
+export interface Counter {
   add(count?: number): void;
 }
 
 /** One combination of labels that is timed. */
-export interface Timing {
+export interface Histogram {
   observe(seconds: number): void;
 }
 
-interface Facts {
+interface MetricOptions {
   readonly name: string;
   readonly help: string;
   /** None unless said otherwise; a metric without labels is shown from the start. */
@@ -40,17 +40,20 @@ interface Facts {
  * What prom-client offers costs microseconds for each observation, several times per request. These keep plain numbers
  * and put them in its words when somebody looks.
  */
-export function countBy(metrics: Metric[], { name, help, labelNames = [] }: Facts): (...labels: string[]) => Count {
-  const counts: ({ n: number; readonly labels: readonly string[] } & Count)[] = [];
-  const get = async (): Promise<Reading> => ({
+export function counter(
+  metrics: Metric[],
+  { name, help, labelNames = [] }: MetricOptions,
+): (...labels: string[]) => Counter {
+  const counts: ({ n: number; readonly labels: readonly string[] } & Counter)[] = [];
+  const get = async (): Promise<MetricSnapshot> => ({
     name,
     help,
     type: 'counter',
     aggregator: 'sum',
-    values: counts.map(({ labels, n }) => ({ labels: named(labelNames, labels), value: n })),
+    values: counts.map(({ labels, n }) => ({ labels: labelsOf(labelNames, labels), value: n })),
   });
   metrics.push({ name, get });
-  return remembered(counts, labelNames, (labels) => ({
+  return byLabels(counts, labelNames, (labels) => ({
     n: 0,
     labels,
     add(count = 1) {
@@ -59,7 +62,7 @@ export function countBy(metrics: Metric[], { name, help, labelNames = [] }: Fact
   }));
 }
 
-interface Buckets extends Timing {
+interface HistogramValues extends Histogram {
   readonly labels: readonly string[];
   /** How many fell into each bucket, and into none. */
   readonly counts: number[];
@@ -67,21 +70,21 @@ interface Buckets extends Timing {
 }
 
 /** The same for a histogram. */
-export function timeBy(
+export function histogram(
   metrics: Metric[],
-  { name, help, labelNames = [] }: Facts,
+  { name, help, labelNames = [] }: MetricOptions,
   bounds: readonly number[],
-): (...labels: string[]) => Timing {
-  const timings: Buckets[] = [];
-  const get = async (): Promise<Reading> => ({
+): (...labels: string[]) => Histogram {
+  const timings: HistogramValues[] = [];
+  const get = async (): Promise<MetricSnapshot> => ({
     name,
     help,
     type: 'histogram',
     aggregator: 'sum',
-    values: timings.flatMap((timing) => valuesOf(name, labelNames, bounds, timing)),
+    values: timings.flatMap((timing) => histogramValues(name, labelNames, bounds, timing)),
   });
   metrics.push({ name, get });
-  return remembered(timings, labelNames, (labels) => ({
+  return byLabels(timings, labelNames, (labels) => ({
     labels,
     counts: Array.from({ length: bounds.length + 1 }, () => 0),
     sum: 0,
@@ -94,11 +97,16 @@ export function timeBy(
   }));
 }
 
-const named = (names: readonly string[], values: readonly string[]): Record<string, string> =>
+const labelsOf = (names: readonly string[], values: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
 
-function valuesOf(name: string, labelNames: readonly string[], bounds: readonly number[], timing: Buckets) {
-  const labels = named(labelNames, timing.labels);
+function histogramValues(
+  name: string,
+  labelNames: readonly string[],
+  bounds: readonly number[],
+  timing: HistogramValues,
+) {
+  const labels = labelsOf(labelNames, timing.labels);
   let total = 0;
   const buckets = timing.counts.map((count, at) => {
     total += count;
@@ -114,11 +122,11 @@ function valuesOf(name: string, labelNames: readonly string[], bounds: readonly 
 /** One number that is asked for when somebody looks. */
 export function gauge(
   metrics: Metric[],
-  { name, help }: Facts,
+  { name, help }: MetricOptions,
   read: () => number | Promise<number>,
   { aggregator = 'sum', labels = {} }: { aggregator?: Aggregator; labels?: Record<string, string> } = {},
 ): void {
-  const get = async (): Promise<Reading> => ({
+  const get = async (): Promise<MetricSnapshot> => ({
     name,
     help,
     type: 'gauge',
@@ -129,12 +137,12 @@ export function gauge(
 }
 
 /** Each combination of labels once. It is looked for label by label: one key of them all would be a new text each time. */
-function remembered<T>(
+function byLabels<T>(
   known: T[],
   labelNames: readonly string[],
   make: (labels: readonly string[]) => T,
 ): (...labels: string[]) => T {
-  const branches: Branch<T> = new Map();
+  const branches: LabelTree<T> = new Map();
   const add = (labels: readonly string[]): T => {
     const made = make(labels);
     known.push(made);
@@ -157,10 +165,10 @@ function remembered<T>(
   };
 }
 
-type Branch<T> = Map<string, T | Branch<T>>;
+type LabelTree<T> = Map<string, T | LabelTree<T>>;
 
-function branchAt<T>(branch: Branch<T>, label: string): Branch<T> {
-  let next = branch.get(label) as Branch<T> | undefined;
+function branchAt<T>(branch: LabelTree<T>, label: string): LabelTree<T> {
+  let next = branch.get(label) as LabelTree<T> | undefined;
   if (next === undefined) {
     next = new Map();
     branch.set(label, next);

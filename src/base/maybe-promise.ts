@@ -1,3 +1,11 @@
-/** Goes on with a value, at once if it is there already: a promise would cost a turn of the queue and memory. */
-export const whenKnown = <T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> =>
+/**
+ * A value, or a promise of it. SQLite answers synchronously and PostgreSQL does not; `await` accepts both.
+ */
+export type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * Calls `next` with a value: at once if it is already there, after the promise otherwise. Unlike `await`, it allocates no
+ * promise and waits for no microtask when there is nothing to wait for.
+ */
+export const chain = <T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> =>
   value instanceof Promise ? value.then(next) : next(value);

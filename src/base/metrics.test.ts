@@ -5,9 +5,9 @@ import { version } from './version.ts';
 
 test('requests are counted by method, wire and code, and timed by method and wire', async () => {
   const metrics = createMetrics();
-  metrics.observe('a.B/Get', 'rest', 'OK', 0.003);
-  metrics.observe('a.B/Get', 'rest', 'OK', 0.2);
-  metrics.observe('a.B/Get', 'grpc', 'NOT_FOUND', 0.003);
+  metrics.observeRequest('a.B/Get', 'rest', 'OK', 0.003);
+  metrics.observeRequest('a.B/Get', 'rest', 'OK', 0.2);
+  metrics.observeRequest('a.B/Get', 'grpc', 'NOT_FOUND', 0.003);
   const text = await metrics.text();
   assert.match(text, /^wharf_requests_total\{method="a\.B\/Get",wire="rest",code="OK"\} 2$/m);
   assert.match(text, /^wharf_requests_total\{method="a\.B\/Get",wire="grpc",code="NOT_FOUND"\} 1$/m);
@@ -45,7 +45,7 @@ test('the process and the build are described, each metric once', async () => {
 
 test('servers in one process count for themselves', async () => {
   const [one, two] = [createMetrics(), createMetrics()];
-  one.observe('a.B/Get', 'rest', 'OK', 0.001);
+  one.observeRequest('a.B/Get', 'rest', 'OK', 0.001);
   assert.match(await one.text(), /^wharf_requests_total\{/m);
   assert.doesNotMatch(await two.text(), /^wharf_requests_total\{/m);
 });

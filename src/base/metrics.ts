@@ -1,6 +1,6 @@
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
-import { countBy, gauge, type Metric, timeBy } from './fast-metrics.ts';
+import { counter, gauge, histogram, type Metric } from './fast-metrics.ts';
 import { lazyPackage } from './lazy-package.ts';
 import { version } from './version.ts';
 
@@ -12,11 +12,11 @@ export type DatabaseOutcome = 'ok' | 'refused' | 'error';
 
 export interface Metrics {
   /** Counts one answered request. */
-  observe(method: string, wire: string, code: CodeName, seconds: number): void;
+  observeRequest(method: string, wire: string, code: CodeName, seconds: number): void;
   readonly inFlight: { enter(): void; leave(): void };
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
   /** Counts events of pulls that were lost because the database did not take them in time. */
-  dropEvents(count: number): void;
+  countDroppedPullEvents(count: number): void;
   /** Of events to subscriptions. */
   readonly delivery: {
     /** Counts one attempt; what is pending after it is sent again later. */
@@ -37,7 +37,7 @@ export interface Metrics {
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** The metrics of several processes that are one server to the outside, in the Prometheus text format. */
-export const mergedText = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
+export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
   prometheus()
     .AggregatorRegistry.aggregate(snapshots as unknown as object[])
     .metrics();
@@ -53,7 +53,7 @@ const lagBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 1800, 10_0
 /** The metrics of one server. Several may live in one process, so each has its own registry. */
 export function createMetrics(): Metrics {
   const metrics: Metric[] = [];
-  const requestsOf = countBy(metrics, {
+  const requestsOf = counter(metrics, {
     name: 'wharf_requests_total',
     help: 'Requests answered, by method, wire and status code.',
     labelNames: ['method', 'wire', 'code'],
@@ -63,8 +63,8 @@ export function createMetrics(): Metrics {
     help: 'Time from a request to its answer.',
     labelNames: ['method', 'wire'],
   };
-  const requestDurationOf = timeBy(metrics, requestDuration, requestBuckets);
-  const operationsOf = countBy(metrics, {
+  const requestDurationOf = histogram(metrics, requestDuration, requestBuckets);
+  const operationsOf = counter(metrics, {
     name: 'wharf_database_operations_total',
     help: 'Database reads and write transactions, by outcome.',
     labelNames: ['operation', 'outcome'],
@@ -74,12 +74,12 @@ export function createMetrics(): Metrics {
     help: 'Time of a database read, or of a write transaction until it is durable.',
     labelNames: ['operation'],
   };
-  const operationDurationOf = timeBy(metrics, operationDuration, databaseBuckets);
-  const droppedEventsOf = countBy(metrics, {
+  const operationDurationOf = histogram(metrics, operationDuration, databaseBuckets);
+  const droppedEventsOf = counter(metrics, {
     name: 'wharf_dropped_pull_events_total',
     help: 'Events of pulls that were lost because the database did not take them in time.',
   });
-  const attemptsOf = countBy(metrics, {
+  const attemptsOf = counter(metrics, {
     name: 'wharf_delivery_attempts_total',
     help: 'Attempts to deliver an event, by what became of it: delivered, retried or failed for good.',
     labelNames: ['outcome'],
@@ -88,12 +88,12 @@ export function createMetrics(): Metrics {
     name: 'wharf_delivery_duration_seconds',
     help: 'Time from a request to a sink to its answer.',
   };
-  const attemptDurationOf = timeBy(metrics, attemptDuration, requestBuckets);
+  const attemptDurationOf = histogram(metrics, attemptDuration, requestBuckets);
   const deliveryLag = {
     name: 'wharf_delivery_lag_seconds',
     help: 'Time from a change to the arrival of its event.',
   };
-  const deliveryLagOf = timeBy(metrics, deliveryLag, lagBuckets);
+  const deliveryLagOf = histogram(metrics, deliveryLag, lagBuckets);
   let countWaiting = async (): Promise<number> => 0;
   const waiting = {
     name: 'wharf_deliveries_waiting',
@@ -113,7 +113,7 @@ export function createMetrics(): Metrics {
   };
 
   return {
-    observe(method, wire, code, seconds) {
+    observeRequest(method, wire, code, seconds) {
       requestsOf(method, wire, code).add();
       requestDurationOf(method, wire).observe(seconds);
     },
@@ -125,7 +125,7 @@ export function createMetrics(): Metrics {
       operationsOf(operation, outcome).add();
       operationDurationOf(operation).observe(seconds);
     },
-    dropEvents: (count) => droppedEventsOf().add(count),
+    countDroppedPullEvents: (count) => droppedEventsOf().add(count),
     delivery: {
       observe(state, seconds) {
         attemptsOf(state === 'pending' ? 'retried' : state).add();

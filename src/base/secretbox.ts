@@ -7,7 +7,7 @@ const TAG_BYTES = 16;
 const VERSION = 'v1:';
 
 /** A sealed text that this key does not open: another key, another context, or somebody changed it. */
-export class SealBroken extends Error {
+export class UnsealError extends Error {
   override readonly name = 'SealBroken';
 }
 
@@ -23,7 +23,7 @@ export function seal(key: Uint8Array, plaintext: string | Uint8Array, context: s
 export function open(key: Uint8Array, sealed: string, context: string): Buffer {
   const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64');
   if (!sealed.startsWith(VERSION) || bytes.length < NONCE_BYTES + TAG_BYTES) {
-    throw new SealBroken('not a sealed secret of a version that is known here');
+    throw new UnsealError('not a sealed secret of a version that is known here');
   }
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(context))
@@ -31,6 +31,6 @@ export function open(key: Uint8Array, sealed: string, context: string): Buffer {
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch {
-    throw new SealBroken('the secret was sealed with another key, for another purpose, or changed since');
+    throw new UnsealError('the secret was sealed with another key, for another purpose, or changed since');
   }
 }

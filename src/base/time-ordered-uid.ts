@@ -9,7 +9,7 @@ let last = 0n;
  * A fresh uid that sorts behind all before it. An import then fills index pages one after another; random uids touch
  * a page each, and are five times as slow at some ten thousand rows.
  */
-export function orderedUid(parent: string, now: number): string {
+export function timeOrderedUid(parent: string, now: number): string {
   const fresh = (BigInt(now) << BigInt(RANDOM_BITS)) | BigInt(randomInt(2 ** RANDOM_BITS));
   last = fresh > last ? fresh : last + 1n;
   return `${parent}/${last.toString(16).padStart(16, '0')}`;

@@ -91,7 +91,7 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
     return { [idOf(v1)]: { mode: 'read', run } };
   }
 
-  const { adds, prepare, event } = operation;
+  const { appendOnly, prepare, event } = operation;
   const judge = judgeOf(v2);
   const judged = (message: Message) => {
     const request = ask(message);
@@ -102,7 +102,7 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
   const done = new WeakMap<Message, { readonly request: Message; readonly response: Message }>();
   const adapted: Operation = {
     mode: 'write',
-    adds,
+    appendOnly,
     ...(prepare && { prepare: (ctx, request) => named(() => prepare(ctx, judged(request))) }),
     run: (ctx, request, prepared) =>
       named(async () => {
@@ -131,9 +131,9 @@ export function adapt<V1 extends Unary, V2 extends Unary>(
 }
 
 /** Operations of v2 answer at once: what is long, they have pages of. */
-export function operationOf(operations: Operations, method: Unary): Exclude<Operation, { readonly mode: 'pages' }> {
+export function operationOf(operations: Operations, method: Unary): Exclude<Operation, { readonly mode: 'stream' }> {
   const operation = operations[idOf(method)];
-  if (!operation || operation.mode === 'pages') throw new Error(`compat: there is no operation for ${idOf(method)}`);
+  if (!operation || operation.mode === 'stream') throw new Error(`compat: there is no operation for ${idOf(method)}`);
   return operation;
 }
 

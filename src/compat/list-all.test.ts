@@ -9,7 +9,7 @@ import {
 } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import * as v1 from '../contract/gen/platform/iam/v1/group.platform_pb.js';
-import type { Operation, Pages, ReadContext } from '../resource/operation.ts';
+import type { ListStream, Operation, ReadContext } from '../resource/operation.ts';
 import { idOf } from './adapt.ts';
 import { listAll, within } from './list-all.ts';
 
@@ -19,15 +19,15 @@ const { Groups } = v1;
 type ReadPage = Extract<Operation, { mode: 'read' }>['run'];
 
 /** Runs the v1 list of groups with a filter, where v2 has these pages. */
-function list(run: ReadPage, filter: { name?: string } = {}): Pages {
+function list(run: ReadPage, filter: { name?: string } = {}): ListStream {
   const operations = listAll({ [idOf(listGroups)]: { mode: 'read', run } }, Groups.method.list, listGroups, {
     request: ({ name }) => ({ name }),
     response: ({ groups }) => groups.map(({ uid }) => create(v1.GroupSchema, { id: uid })),
     fields: { name: 'title' },
   });
   const operation = operations[idOf(Groups.method.list)];
-  assert.equal(operation?.mode, 'pages');
-  return (operation as Extract<Operation, { mode: 'pages' }>).run(
+  assert.equal(operation?.mode, 'stream');
+  return (operation as Extract<Operation, { mode: 'stream' }>).run(
     {} as ReadContext,
     create(v1.GroupFilterSchema, filter),
   );

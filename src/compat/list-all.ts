@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { clone, create, type Message, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import { onlyListOf } from '../contract/streamed-list.ts';
+import { soleListField } from '../contract/streamed-list.ts';
 import type { Operation, Operations, ReadContext } from '../resource/operation.ts';
-import type { Maybe } from '../store/store.ts';
 import { type Input, type InputOf, idOf, inWordsOf, type Output, operationOf, type Unary } from './adapt.ts';
 
 const PAGE = 200;
@@ -20,7 +20,7 @@ interface Page extends Message {
 export interface ListWording<V1 extends Unary, V2 extends Unary> {
   request(filter: Input<V1>): InputOf<V2>;
   /** The items of v1. */
-  response(page: Output<V2>, ctx: ReadContext): Maybe<readonly Message[]>;
+  response(page: Output<V2>, ctx: ReadContext): MaybePromise<readonly Message[]>;
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -35,11 +35,11 @@ export function listAll<V1 extends Unary, V2 extends Unary>(
   words: ListWording<V1, V2>,
 ): Operations {
   const operation = operationOf(operations, v2);
-  const list = onlyListOf(v1.output);
+  const list = soleListField(v1.output);
   if (operation.mode !== 'read' || !list) throw new Error(`compat: ${idOf(v1)} is no list`);
   const named = inWordsOf(words.fields);
   const adapted: Operation = {
-    mode: 'pages',
+    mode: 'stream',
     async *run(ctx, filter) {
       const request = await named(() => create(v2.input, words.request(filter as Input<V1>)) as Message as PageRequest);
       request.pageSize = PAGE;

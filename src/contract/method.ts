@@ -1,4 +1,4 @@
-import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
 import type { Capability } from './gen/capabilities/capabilities_pb.js';
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -38,3 +38,6 @@ export interface Method {
   readonly scope: readonly string[];
   readonly event: EventSpec | undefined;
 }
+
+/** The id of a method in the method table, such as `chainguard.platform.iam.v2.GroupsService/GetGroup`. */
+export const methodId = ({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): string => `${parent.typeName}/${name}`;

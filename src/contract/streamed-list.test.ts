@@ -4,14 +4,14 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { ListGroupsResponseSchema } from './gen/chainguard/platform/iam/v2/groups_pb.js';
 import { type GroupList, GroupListSchema, GroupSchema } from './gen/platform/iam/v1/group.platform_pb.js';
 import { encodeJson } from './json/encode.ts';
-import { divideJson, onlyListOf } from './streamed-list.ts';
+import { soleListField, streamListJson } from './streamed-list.ts';
 
-const list = onlyListOf(GroupListSchema) ?? assert.fail();
+const list = soleListField(GroupListSchema) ?? assert.fail();
 const listOf = (...names: string[]): GroupList =>
   create(GroupListSchema, { items: names.map((name) => ({ name, description: ']},{"items":[' })) });
 
 const joined = (...parts: GroupList[]): string => {
-  const json = divideJson(GroupListSchema, list);
+  const json = streamListJson(GroupListSchema, list);
   const last = parts.pop() ?? assert.fail();
   return parts.map(json.next).join('') + json.end(last);
 };
@@ -35,6 +35,6 @@ test('parts make the protobuf encoding of the whole', () => {
 
 test('only a message that is nothing but a list can be divided', () => {
   assert.equal(list.name, 'items');
-  assert.equal(onlyListOf(ListGroupsResponseSchema), undefined);
-  assert.equal(onlyListOf(GroupSchema), undefined);
+  assert.equal(soleListField(ListGroupsResponseSchema), undefined);
+  assert.equal(soleListField(GroupSchema), undefined);
 });

@@ -8,19 +8,19 @@ import { encodeJson } from './json/encode.ts';
  */
 
 /** The list that a message consists of, if it can be divided. A page that has a token for the next one cannot. */
-export function onlyListOf({ fields: [first, ...others] }: DescMessage): DescField | undefined {
+export function soleListField({ fields: [first, ...others] }: DescMessage): DescField | undefined {
   return first?.fieldKind === 'list' && first.message && others.length === 0 ? first : undefined;
 }
 
 /** The JSON text of a message that comes in parts. */
-export interface DividedJson {
+export interface ListJsonStream {
   /** What comes next, with the items of this part. */
   next(part: Message): string;
   /** The same up to the end, with the items of the last part. */
   end(part: Message): string;
 }
 
-export function divideJson(desc: DescMessage, list: DescField): DividedJson {
+export function streamListJson(desc: DescMessage, list: DescField): ListJsonStream {
   const head = `{"${list.jsonName}":[`;
   const tail = ']}';
   let before = head;

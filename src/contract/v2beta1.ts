@@ -13,23 +13,23 @@ const renamed = (name: string): string => name.replace(V2_NAME, '$1v2beta1');
 const moved = (path: string): string => path.replace(V2_PATH, '$1v2beta1');
 
 /** The id of a v2 method under its former name; nothing for any other method. */
-export const betaIdOf = (id: string): string | undefined => (V2_NAME.test(id) ? renamed(id) : undefined);
+export const v2beta1Id = (id: string): string | undefined => (V2_NAME.test(id) ? renamed(id) : undefined);
 
 /** The table with each v2 method a second time under its former name. Its messages are those of v2. */
-export const withBeta = (methods: readonly Method[]): readonly Method[] => [
+export const withV2beta1 = (methods: readonly Method[]): readonly Method[] => [
   ...methods,
   ...methods.flatMap((method): Method[] => {
-    const id = betaIdOf(method.id);
+    const id = v2beta1Id(method.id);
     if (id === undefined) return [];
     return [{ ...method, id, routes: method.routes.map((route) => ({ ...route, template: moved(route.template) })) }];
   }),
 ];
 
 /** The files of v2 under their former names, for those who ask the server what it serves. */
-export function betaFiles(v2Files: readonly DescFile[]): readonly DescFile[] {
+export function v2beta1Files(v2Files: readonly DescFile[]): readonly DescFile[] {
   const known = new Map(v2Files.flatMap((file) => file.dependencies).map((file) => [file.proto.name, file]));
   const made = new Map<string, DescFile>();
-  const protos = new Map(v2Files.map(({ proto }) => [moved(proto.name), betaProto(proto)]));
+  const protos = new Map(v2Files.map(({ proto }) => [moved(proto.name), v2beta1Proto(proto)]));
   const make = (name: string): DescFile | undefined => {
     const proto = protos.get(name);
     const file = made.get(name) ?? (proto ? createFileRegistry(proto, make).getFile(name) : known.get(name));
@@ -39,7 +39,7 @@ export function betaFiles(v2Files: readonly DescFile[]): readonly DescFile[] {
   return [...protos.keys()].flatMap((name) => make(name) ?? []);
 }
 
-function betaProto(proto: FileDescriptorProto): FileDescriptorProto {
+function v2beta1Proto(proto: FileDescriptorProto): FileDescriptorProto {
   const beta = clone(FileDescriptorProtoSchema, proto);
   beta.name = moved(beta.name);
   beta.package = renamed(beta.package);

@@ -1,22 +1,22 @@
 import { ancestorsOf } from '../base/uid.ts';
 import { wakeSink } from '../domains/events/delivery-rows.ts';
-import { type Insertion, widthOf } from '../store/bulk-insert.ts';
-import { eachSlot, inBatches } from '../store/parameter-batches.ts';
+import { type BulkInsert, columnCount } from '../store/bulk-insert.ts';
+import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import type { Row, Store, Transaction, Value } from '../store/store.ts';
 
 const IS_ANY = 'SELECT id FROM outbox WHERE expires IS NULL LIMIT 1';
 const TAKE_TURN = "SELECT key FROM setting WHERE key = 'delivery.turn'";
 const WAITING = 'SELECT id, subject, scope, audience FROM outbox WHERE expires IS NULL ORDER BY id LIMIT $1';
 const LISTENERS = `SELECT subscription, parent, since FROM sink
-  WHERE disabled IS NULL AND parent IN (${eachSlot(1)}) ORDER BY subscription`;
-const DELIVERIES: Insertion = {
+  WHERE disabled IS NULL AND parent IN (${batchPlaceholders(1)}) ORDER BY subscription`;
+const DELIVERIES: BulkInsert = {
   into: 'delivery',
   columns: {
     ...{ subscription: 'text', event: 'integer', subject: 'text', queued: 'integer' },
     ...{ state: 'text', attempts: 'integer', due: 'integer' },
   },
 };
-const HAND_ON = `UPDATE outbox SET expires = $1 WHERE id IN (${eachSlot(2)})`;
+const HAND_ON = `UPDATE outbox SET expires = $1 WHERE id IN (${batchPlaceholders(2)})`;
 
 /** How many events are taken at once, and with how many deliveries a transaction ends early. */
 const EVENTS = 200;
@@ -56,7 +56,7 @@ export interface FanOutOptions {
 export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOutOptions): Promise<number> {
   if (!(await store.reader.get(IS_ANY))) return 0;
   return store.write(async (tx) => {
-    if (!(await tx.get(TAKE_TURN + tx.lock.free))) return 0;
+    if (!(await tx.forUpdateSkipLocked.get(TAKE_TURN))) return 0;
     const events = await tx.all<WaitingEvent>(WAITING, EVENTS);
     const listeners = await listenersOf(tx, events);
     const rows: Value[] = [];
@@ -64,7 +64,7 @@ export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOut
     const unheard: number[] = [];
     const woken = new Set<string>();
     for (const event of events) {
-      if (rows.length / widthOf(DELIVERIES) > MAX_DELIVERIES) break;
+      if (rows.length / columnCount(DELIVERIES) > MAX_DELIVERIES) break;
       const hearing = event.audience === 'customer' ? listeners(event) : [];
       for (const { subscription } of hearing) {
         rows.push(subscription, event.id, event.subject, now, 'pending', 0, now + delayMs);
@@ -72,7 +72,7 @@ export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOut
       }
       (hearing.length > 0 ? heard : unheard).push(event.id);
     }
-    tx.postRows(DELIVERIES, rows);
+    tx.insertUnawaited(DELIVERIES, rows);
     await handOn(tx, heard, now + retentionMs);
     await handOn(tx, unheard, now + UNHEARD_MS);
     // In one order everywhere, so that nobody waits for one another.
@@ -82,14 +82,14 @@ export async function fanOut(store: Store, { now, delayMs, retentionMs }: FanOut
 }
 
 async function handOn(tx: Transaction, ids: readonly number[], expires: number): Promise<void> {
-  for (const some of inBatches(ids.map(String))) await tx.run(HAND_ON, expires, ...some);
+  for (const some of parameterBatches(ids.map(String))) await tx.run(HAND_ON, expires, ...some);
 }
 
 /** Tells for each of `events` which subscriptions hear it: those of its group and of the groups above that. */
 async function listenersOf(tx: Transaction, events: readonly WaitingEvent[]) {
   const places = new Set(events.flatMap(({ scope }) => [...ancestorsOf(scope), scope]));
   const byPlace = new Map<string, Listener[]>();
-  for (const some of inBatches([...places])) {
+  for (const some of parameterBatches([...places])) {
     for (const listener of await tx.all<Listener>(LISTENERS, ...some)) {
       const known = byPlace.get(listener.parent);
       if (known) known.push(listener);

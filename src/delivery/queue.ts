@@ -80,7 +80,7 @@ export async function claim(store: Store, { working, failing }: Room, now: numbe
   return store.write(async (tx) => {
     const lease = randomUUID();
     const take = async (text: string, limit: number) =>
-      tx.all<Row & Omit<Claim, 'lease'>>(text + tx.lock.free, now, limit);
+      tx.forUpdateSkipLocked.all<Row & Omit<Claim, 'lease'>>(text, now, limit);
     const free = [...(await take(FREE_WORKING, working)), ...(await take(FREE_FAILING, failing))];
     for (const { subscription } of free) await tx.run(LEASE, subscription, lease, now + leaseMs);
     return free.map(({ subscription, failures }) => ({ subscription, lease, failures }));
@@ -102,7 +102,7 @@ export const isHeld = async (db: Reader, { subscription, lease }: Claim): Promis
 export async function settle(store: Store, { subscription, lease }: Claim, settlement: Settlement): Promise<void> {
   const { outcomes, rest, now } = settlement;
   await store.write(async (tx) => {
-    const before = await tx.get<Health>(HOLD + tx.lock.update, subscription, lease);
+    const before = await tx.forUpdate.get<Health>(HOLD, subscription, lease);
     if (!before) return;
     for (const outcome of outcomes) await record(tx, outcome);
     const health = outcomes.reduce(healthAfter, before);

@@ -1,9 +1,10 @@
 import { GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { Resource } from '../resource/definition.ts';
+import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
 import type { Operations } from '../resource/operation.ts';
-import { type Engine, standardOperations } from '../resource/standard-methods.ts';
+import { standardOperations } from '../resource/standard-methods.ts';
 import { vulnerabilityImportOperations } from './advisory/import-vulnerability-metadata.ts';
 import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/operations.ts';
 import { vulnerabilities } from './advisory/vulnerability-metadata.ts';
@@ -77,7 +78,7 @@ export function createOperations(
   tokens: PageTokens,
   options: IdentityProviderOptions & SubscriptionOptions & SecurityAdvisoryOptions,
 ): Operations {
-  const engine: Engine = { kinds: new Map(resources.map((resource) => [resource.kind, resource])), tokens };
+  const engine = createEngine(resources, tokens);
   return {
     ...pingOperations,
     ...standardOperations(engine, groups, GroupsService),

@@ -23,7 +23,7 @@ function watch() {
   const ignore = () => {};
   const log: Log = { debug: ignore, info: ignore, error: ignore, warn: (_, message) => warnings.push(message) };
   const dropped: number[] = [];
-  return { log, warnings, dropped, metrics: { dropEvents: (count: number) => void dropped.push(count) } };
+  return { log, warnings, dropped, metrics: { countDroppedPullEvents: (count: number) => void dropped.push(count) } };
 }
 
 async function idsIn(store: Store): Promise<string[]> {

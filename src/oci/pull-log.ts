@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 export interface PullLogOptions {
   readonly store: Store;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'dropEvents'>;
+  readonly metrics: Pick<Metrics, 'countDroppedPullEvents'>;
   /** How many may wait for the database. */
   readonly capacity?: number;
   /** How long events wait for others to be written with. */
@@ -73,7 +73,7 @@ export function createPullLog(options: PullLogOptions): PullLog {
 
   function drop(count: number): void {
     dropped += count;
-    metrics.dropEvents(count);
+    metrics.countDroppedPullEvents(count);
   }
 
   function giveUp(): void {

@@ -3,13 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import type { Method } from '../contract/method.ts';
 import type { Tokens } from '../identity/tokens/access-tokens.ts';
-import type { Caller, Operations } from '../resource/operation.ts';
+import type { Caller } from '../resource/caller.ts';
+import type { Operations } from '../resource/operation.ts';
 import { putSettingIfAbsent } from '../store/settings.ts';
-import type { Maybe, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { createChallenges } from './auth/challenge.ts';
 import { createCredentials } from './auth/credentials.ts';
 import { createPermission } from './auth/permission.ts';
@@ -32,7 +34,7 @@ export interface RegistryOptions {
   readonly store: Store;
   readonly blobs: Blobs;
   /** Who sent an `authorization` value; throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string | undefined) => Maybe<Caller>;
+  readonly authenticate: (authorization: string | undefined) => MaybePromise<Caller>;
   readonly tokens: Tokens;
   readonly methods: readonly Method[];
   readonly operations: Operations;
@@ -45,7 +47,7 @@ export interface RegistryOptions {
   readonly stallMs?: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observe' | 'inFlight' | 'dropEvents'>;
+  readonly metrics: Pick<Metrics, 'observeRequest' | 'inFlight' | 'countDroppedPullEvents'>;
 }
 
 export interface Registry {

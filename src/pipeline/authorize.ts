@@ -3,18 +3,18 @@ import { denied, invalid } from '../base/errors.ts';
 import { isUid } from '../base/uid.ts';
 import { nameOf } from '../contract/capabilities.ts';
 import type { Method } from '../contract/method.ts';
-import type { Caller } from '../resource/operation.ts';
+import type { Caller } from '../resource/caller.ts';
 
 /** Checks the method's capabilities at the uid in its scope field. Unscoped methods narrow what they read instead. */
 export function authorize(method: Method, caller: Caller, request: Message): void {
   if (method.access !== 'scoped') return;
   const uid = scopeOf(method, request);
   if (caller.can(method.capabilities, uid)) return;
-  throw missing(method, uid);
+  throw missingCapabilities(method, uid);
 }
 
 /** The same answer whether or not the resource exists. */
-export function missing(method: Pick<Method, 'capabilities'>, uid: string) {
+export function missingCapabilities(method: Pick<Method, 'capabilities'>, uid: string) {
   const names = method.capabilities.map(nameOf).join(', ');
   return denied(`needs ${names} on ${uid}; ask an owner for a role binding there or above`, {
     capabilities: names,

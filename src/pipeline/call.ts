@@ -1,9 +1,9 @@
 import type { Message } from '@bufbuild/protobuf';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Method } from '../contract/method.ts';
-import type { Maybe } from '../store/store.ts';
 
 /** A call as a wire hands it over: the same for REST and gRPC. */
-export interface Incoming {
+export interface IncomingCall {
   readonly method: Method;
   readonly wire: 'rest' | 'grpc';
   /** The `authorization` header or metadata entry, exactly as sent. */
@@ -21,10 +21,10 @@ export interface Incoming {
    * Takes every page but the last of an answer that comes in pages; settles when the client has room for more. Only for
    * methods whose answer can be divided.
    */
-  readonly sendPage?: ((page: Message) => Maybe<void>) | undefined;
+  readonly sendPage?: ((page: Message) => MaybePromise<void>) | undefined;
   /** Decodes the request. Called after authentication, so that a stranger costs no parsing. */
-  read(): Maybe<Message>;
+  read(): MaybePromise<Message>;
 }
 
 /** The one door to every method: answers the response message, or the last page of it, or throws an ApiError, nothing else. */
-export type Call = (incoming: Incoming) => Maybe<Message>;
+export type Dispatch = (incoming: IncomingCall) => MaybePromise<Message>;

@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import { ApiError, Code } from '../base/errors.ts';
-import type { Incoming } from './call.ts';
+import type { IncomingCall } from './call.ts';
 
 const PATIENCE_MS = 5;
 
-type Watched = Pick<Incoming, 'deadline' | 'signal'>;
+type Watched = Pick<IncomingCall, 'deadline' | 'signal'>;
 
 /** Answers with `work`, or gives up when the caller's deadline or the server's own limit has passed or the caller is gone. */
 export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: number, clock: Clock): Promise<T> {
@@ -51,7 +51,7 @@ function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error:
 }
 
 /** Gives up now if nobody waits for the answer any more: for work that never lets the watch begin. */
-export function assertAwaited({ deadline, signal }: Watched, clock: Clock): void {
+export function throwIfAbandoned({ deadline, signal }: Watched, clock: Clock): void {
   if (signal().aborted) throw cancelled();
   if (deadline !== undefined && clock() >= deadline) throw tooLate();
 }

@@ -5,9 +5,9 @@ import { create, type Message } from '@bufbuild/protobuf';
 import { Code } from '../base/errors.ts';
 import { type GroupList, GroupListSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';
 import { files, methodTable } from '../contract/method-table.ts';
-import type { Pages } from '../resource/operation.ts';
-import type { Incoming } from './call.ts';
-import { isPages, sendPages } from './pages.ts';
+import type { ListStream } from '../resource/operation.ts';
+import type { IncomingCall } from './call.ts';
+import { isListStream, sendListStream } from './pages.ts';
 
 const LIMIT_MS = 1_000;
 
@@ -16,9 +16,9 @@ const pageOf = (id: string): GroupList => create(GroupListSchema, { items: [{ id
 const idIn = (page: Message): string | undefined => (page as GroupList).items[0]?.id;
 
 /** Sends an endless list and says how far it came. */
-function send(over: Partial<Incoming> = {}, clock = () => 0) {
+function send(over: Partial<IncomingCall> = {}, clock = () => 0) {
   const came = { read: 0, sent: [] as (string | undefined)[], ended: false };
-  async function* endless(): Pages {
+  async function* endless(): ListStream {
     try {
       for (;;) {
         assert.ok(++came.read < 100, 'nobody stops it');
@@ -28,7 +28,7 @@ function send(over: Partial<Incoming> = {}, clock = () => 0) {
       came.ended = true;
     }
   }
-  const answer = sendPages(
+  const answer = sendListStream(
     endless(),
     incoming({ sendPage: (page) => void came.sent.push(idIn(page)), ...over }),
     LIMIT_MS,
@@ -37,7 +37,7 @@ function send(over: Partial<Incoming> = {}, clock = () => 0) {
   return { came, answer };
 }
 
-const incoming = (over: Partial<Incoming>): Incoming => ({
+const incoming = (over: Partial<IncomingCall>): IncomingCall => ({
   ...{ method, wire: 'rest', authorization: undefined, requestId: '', peer: { address: '', userAgent: '' } },
   signal: () => new AbortController().signal,
   read: () => assert.fail(),
@@ -46,7 +46,7 @@ const incoming = (over: Partial<Incoming>): Incoming => ({
 
 test('all pages but the last are sent, one after the other, and the last is the answer', async () => {
   const events: string[] = [];
-  async function* three(): Pages {
+  async function* three(): ListStream {
     for (const id of ['a', 'b']) {
       events.push(`read ${id}`);
       yield pageOf(id);
@@ -59,9 +59,9 @@ test('all pages but the last are sent, one after the other, and the last is the 
     events.push(`sent ${idIn(page)}`);
   };
   const pages = three();
-  assert.ok(isPages(pages));
-  assert.ok(!isPages(pageOf('a')));
-  assert.deepEqual(await sendPages(pages, incoming({ sendPage }), LIMIT_MS, () => 0), pageOf('c'));
+  assert.ok(isListStream(pages));
+  assert.ok(!isListStream(pageOf('a')));
+  assert.deepEqual(await sendListStream(pages, incoming({ sendPage }), LIMIT_MS, () => 0), pageOf('c'));
   assert.deepEqual(events, ['read a', 'sent a', 'read b', 'sent b', 'read c']);
 });
 
@@ -101,12 +101,12 @@ test('the limit of the server is for each page, not for all of them', async (t) 
 });
 
 test('a list that fails fails the call', async () => {
-  async function* failing(): Pages {
+  async function* failing(): ListStream {
     yield pageOf('a');
     throw new Error('the disk is gone');
   }
   await assert.rejects(
-    sendPages(failing(), incoming({ sendPage() {} }), LIMIT_MS, () => 0),
+    sendListStream(failing(), incoming({ sendPage() {} }), LIMIT_MS, () => 0),
     { message: 'the disk is gone' },
   );
 });

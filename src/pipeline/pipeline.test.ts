@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type Message } from '@bufbuild/protobuf';
-import { nobody } from '../access/caller.ts';
+import { anonymousCaller } from '../access/caller.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { GetGroupRequestSchema, GroupSchema } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { files, methodTable } from '../contract/method-table.ts';
-import type { Caller, Operation } from '../resource/operation.ts';
+import type { Caller } from '../resource/caller.ts';
+import type { Operation } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
-import type { Incoming } from './call.ts';
+import type { IncomingCall } from './call.ts';
 import { createPipeline } from './pipeline.ts';
 
 const GET_GROUP = 'chainguard.platform.iam.v2.GroupsService/GetGroup';
 const method = methodTable(files).find(({ id }) => id === GET_GROUP);
 const group = create(GroupSchema, { name: 'team' });
-const anyone: Caller = { ...nobody, can: () => true };
+const anyone: Caller = { ...anonymousCaller, can: () => true };
 
 /** The pipeline around one operation that reads nothing, and what it tells. */
 function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: () => Caller | Promise<Caller>) {
@@ -30,16 +31,16 @@ function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: 
     operations: { [GET_GROUP]: { mode: 'read', run } },
     store: { reader: {} } as Store,
     authenticate,
-    nobody,
+    anonymous: anonymousCaller,
     clock: Date.now,
     timeoutMs: 5,
     log,
     metrics: {
-      observe: (_method, _wire, code) => void told.codes.push(code),
+      observeRequest: (_method, _wire, code) => void told.codes.push(code),
       inFlight: { enter: () => void told.running++, leave: () => void told.running-- },
     },
   });
-  const incoming = (uid: string): Incoming => ({
+  const incoming = (uid: string): IncomingCall => ({
     method,
     wire: 'grpc',
     authorization: 'Bearer token',
@@ -109,7 +110,7 @@ test('a request without its required text is refused, and so is a caller who may
   assert.throws(() => allowed.get(''), failsWith(Code.INVALID_ARGUMENT));
   const stranger = around(
     () => group,
-    () => nobody,
+    () => anonymousCaller,
   );
   assert.throws(() => stranger.get(), failsWith(Code.PERMISSION_DENIED));
 });

@@ -2,45 +2,45 @@ import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, codeName, unimplemented } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { whenKnown } from '../base/maybe-promise.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import { chain } from '../base/maybe-promise.ts';
 import type { Metrics } from '../base/metrics.ts';
-import type { Caller, Operation, Operations, Pages, ReadContext } from '../resource/operation.ts';
-import type { Maybe, Store, Transaction } from '../store/store.ts';
+import type { Caller } from '../resource/caller.ts';
+import type { ListStream, Operation, Operations, ReadContext } from '../resource/operation.ts';
+import type { Store, Transaction } from '../store/store.ts';
 import { authorize } from './authorize.ts';
-import type { Call, Incoming } from './call.ts';
+import type { Dispatch, IncomingCall } from './call.ts';
 import { withDeadline } from './deadline.ts';
 import { recordEvent } from './event.ts';
-import { isPages, sendPages } from './pages.ts';
+import { isListStream, sendListStream } from './pages.ts';
 import { validateRequest } from './validate.ts';
 
 export interface PipelineOptions {
   readonly operations: Operations;
   readonly store: Store;
   /** Who sent this `authorization`; throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string | undefined) => Maybe<Caller>;
-  readonly nobody: Caller;
+  readonly authenticate: (authorization: string | undefined) => MaybePromise<Caller>;
+  readonly anonymous: Caller;
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observe' | 'inFlight'>;
+  readonly metrics: Pick<Metrics, 'observeRequest' | 'inFlight'>;
 }
 
 /** The steps that every call takes, on either wire. */
-export function createPipeline(options: PipelineOptions): Call {
-  const { operations, store, authenticate, nobody, clock, timeoutMs, log, metrics } = options;
+export function createPipeline(options: PipelineOptions): Dispatch {
+  const { operations, store, authenticate, anonymous, clock, timeoutMs, log, metrics } = options;
 
-  function recognize({ method: { access }, authorization }: Incoming): Maybe<Caller> {
-    if (access === 'public' || (access === 'optional' && !authorization)) return nobody;
+  function recognize({ method: { access }, authorization }: IncomingCall): MaybePromise<Caller> {
+    if (access === 'public' || (access === 'optional' && !authorization)) return anonymous;
     return authenticate(authorization);
   }
 
   /** What is there already is never waited for: a known caller on SQLite gets an answer without a single promise. */
-  const perform = (incoming: Incoming): Maybe<Message | Pages> =>
-    whenKnown(recognize(incoming), (caller) =>
-      whenKnown(incoming.read(), (request) => handle(incoming, caller, request)),
-    );
+  const perform = (incoming: IncomingCall): MaybePromise<Message | ListStream> =>
+    chain(recognize(incoming), (caller) => chain(incoming.read(), (request) => handle(incoming, caller, request)));
 
-  function handle(incoming: Incoming, caller: Caller, request: Message): Maybe<Message | Pages> {
+  function handle(incoming: IncomingCall, caller: Caller, request: Message): MaybePromise<Message | ListStream> {
     const { method, authorization } = incoming;
     authorize(method, caller, request);
     const operation = operations[method.id];
@@ -56,7 +56,7 @@ export function createPipeline(options: PipelineOptions): Call {
     operation: WriteOperation,
     reading: ReadContext,
     request: Message,
-    incoming: Incoming,
+    incoming: IncomingCall,
   ): Promise<Message> {
     const { event } = reading.method;
     const prepared = await operation.prepare?.(reading, request);
@@ -72,19 +72,19 @@ export function createPipeline(options: PipelineOptions): Call {
       if (event && changed) await recordEvent(ctx, event, operation.event?.(ctx, request, response));
       return response;
     };
-    const response = await store.write(work, { adds: operation.adds });
+    const response = await store.write(work, { appendOnly: operation.appendOnly });
     for (const [name, value] of headers) incoming.setHeader?.(name, value);
     return response;
   }
 
   async function answerLater(
-    answer: Promise<Message | Pages> | Pages,
-    incoming: Incoming,
+    answer: Promise<Message | ListStream> | ListStream,
+    incoming: IncomingCall,
     started: number,
   ): Promise<Message> {
     try {
       const found = answer instanceof Promise ? await withDeadline(answer, incoming, timeoutMs, clock) : answer;
-      const message = isPages(found) ? await sendPages(found, incoming, timeoutMs, clock) : found;
+      const message = isListStream(found) ? await sendListStream(found, incoming, timeoutMs, clock) : found;
       ended(incoming, Code.OK, started);
       return message;
     } catch (thrown) {
@@ -92,14 +92,14 @@ export function createPipeline(options: PipelineOptions): Call {
     }
   }
 
-  function ended(incoming: Incoming, code: Code, started: number): void {
+  function ended(incoming: IncomingCall, code: Code, started: number): void {
     const seconds = (performance.now() - started) / 1000;
     metrics.inFlight.leave();
-    metrics.observe(incoming.method.id, incoming.wire, codeName(code), seconds);
-    report(log, incoming, code, seconds);
+    metrics.observeRequest(incoming.method.id, incoming.wire, codeName(code), seconds);
+    logCall(log, incoming, code, seconds);
   }
 
-  function failed(incoming: Incoming, thrown: unknown, started: number): ApiError {
+  function failed(incoming: IncomingCall, thrown: unknown, started: number): ApiError {
     const error = asApiError(thrown);
     if (error.code === Code.INTERNAL) log.error({ requestId: incoming.requestId, error: thrown }, 'call failed');
     ended(incoming, error.code, started);
@@ -109,13 +109,13 @@ export function createPipeline(options: PipelineOptions): Call {
   return (incoming) => {
     const started = performance.now();
     metrics.inFlight.enter();
-    let answer: Maybe<Message | Pages>;
+    let answer: MaybePromise<Message | ListStream>;
     try {
       answer = perform(incoming);
     } catch (thrown) {
       throw failed(incoming, thrown, started);
     }
-    if (answer instanceof Promise || isPages(answer)) return answerLater(answer, incoming, started);
+    if (answer instanceof Promise || isListStream(answer)) return answerLater(answer, incoming, started);
     ended(incoming, Code.OK, started);
     return answer;
   };
@@ -124,7 +124,7 @@ export function createPipeline(options: PipelineOptions): Call {
 type WriteOperation = Extract<Operation, { readonly mode: 'write' }>;
 
 /** Changes and refusals are worth a line each; successful reads only when somebody is looking. */
-function report(log: Log, incoming: Incoming, code: Code, seconds: number): void {
+function logCall(log: Log, incoming: IncomingCall, code: Code, seconds: number): void {
   const { method, wire, requestId } = incoming;
   const fields = () => ({
     requestId,

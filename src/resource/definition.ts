@@ -1,12 +1,14 @@
 import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../base/errors.ts';
-import type { Maybe, Reader } from '../store/store.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import { ROOT } from '../base/uid.ts';
+import type { Reader } from '../store/store.ts';
 import type { ReadContext, WriteContext } from './operation.ts';
 
-/** Says what is wrong with a value, or nothing when it is right. */
+/** Returns what is wrong with a value, or undefined when it is valid. */
 export type Rule<T = unknown> = (value: T) => string | undefined;
 
-/** A stored resource: its wire message, and what is not on the wire. */
+/** A resource as the database holds it: its message, and what clients do not see. */
 export interface Stored<M extends Message = Message> {
   readonly uid: string;
   readonly parent: string;
@@ -17,107 +19,116 @@ export interface Stored<M extends Message = Message> {
   readonly state: State | undefined;
 }
 
-/** Where a new resource goes. */
-export interface Place {
+/** The uid of a resource that is being created, and its parent. */
+export interface NewResource {
   readonly uid: string;
   readonly parent: string;
 }
 
-/** What a resource keeps to itself: hashes, encrypted secrets, flags. */
+/** Data of a resource that no client sees: hashes, encrypted secrets, flags. */
 export type State = Readonly<Record<string, unknown>>;
 
 /**
- * Everything the engine needs to give a resource get, list, create, update and delete.
- * Functions take the message, so that what is stored follows from the message alone.
+ * The declaration of a resource. From it the engine derives get, list, create, update and delete. Functions get the
+ * message, so that everything the store derives follows from the message alone.
  */
-export interface ResourceSpec<S extends DescMessage, M = MessageShape<S>> {
-  /** Singular, for people and for the store: `role binding`. */
+export interface ResourceSpec<S extends DescMessage, M extends Message = MessageShape<S>> {
+  /** Singular, for messages to people and for the store: `role binding`. */
   readonly kind: string;
-  /** For people: `role bindings`. */
+  /** For messages to people: `role bindings`. */
   readonly plural: string;
   readonly schema: S;
-  /** Kinds that may hold this one; ROOT when it can stand alone. */
+  /** The kinds that can be its parent; ROOT when it needs none. */
   readonly parents: readonly string[];
-  /** A binding can be made at such a resource, so it is visible to whoever reaches itself. Groups only. */
+  /** Roles can be bound at it, so that it is visible to whoever reaches it. True for groups only. */
   readonly isScope?: boolean;
-  /** Root-level ones are visible to everybody, as built-in roles are. */
+  /** Resources at the root are visible to everybody, as built-in roles are. */
   readonly rootIsPublic?: boolean;
-  /** At most one per parent, under the uid of the parent itself. */
+  /** At most one per parent, which has the uid of the parent. */
   readonly sharesParentUid?: boolean;
-  /** The request field that names the one parent whose children a List reads, where there is no hierarchy filter. */
+  /** The request field with the parent whose children a List returns, where the request has no hierarchy filter. */
   readonly listedUnder?: string;
-  /** Deleting what is not there is fine. */
-  readonly deletesTwice?: boolean;
+  /** Deleting a resource that does not exist succeeds. */
+  readonly idempotentDelete?: boolean;
   /**
-   * A change of one may take access away, so that nobody may go on with what they knew (src/access). Of some that cannot
-   * be said as long as they are new: nothing refers to them yet.
+   * A change of such a resource can change what callers may do, so it invalidates cached grants (src/access). With
+   * `unless new`, creating one does not: nothing refers to it yet.
    */
   readonly grantsAccess?: boolean | 'unless new';
-  /** Kinds that go along when this one is deleted. Children of any other kind forbid the deletion. */
+  /** Kinds of children that are deleted with it. Children of any other kind prevent the deletion. */
   readonly cascade?: readonly string[];
-  /** Checks by proto field name, after presence. */
+  /** Checks by proto field name. They run for fields that are set. */
   readonly rules?: Readonly<Record<string, Rule<never>>>;
-  /** Checks over several fields. */
+  /** Checks that involve several fields. */
   check?(message: M): readonly FieldViolation[];
-  /** Keys of which only one may exist in the kind, such as parent and name. */
+  /** Keys of which only one may exist per kind, such as parent and name. */
   unique?(message: M, parent: string): readonly UniqueKey[];
   /**
-   * Values to find resources by, whoever asks: `references: { identity: (b) => [b.identityUid] }`. They also serve
-   * filters of the same name where few resources share a value: cheaper to keep than a facet, dearer to page.
+   * Values by which resources are found, such as `references: { identity: (b) => [b.identityUid] }`. A filter of the same
+   * name uses them too. A reference costs less to store than a facet and more to page, so it suits values that few
+   * resources share.
    */
   readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
-  /** Orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
+  /** Sort orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
   readonly orders?: Readonly<Record<string, (message: M) => string>>;
-  /** Orders that so few ask for that a list is sorted for each of them, and no index rows are kept. */
+  /** Sort orders that are seldom used: such a list is sorted when it is read, and has no index rows. */
   readonly rareOrders?: Readonly<Record<string, (message: M) => string>>;
-  /** The order of a list that asks for none. */
+  /** The order of a list whose request names none. */
   readonly defaultOrder?: string;
-  /** Filters by request field; below each ancestor, each value keeps a sorted list and a count of its own. */
+  /** Filters by request field. For each ancestor and each value, the listing index holds a sorted list and its size. */
   readonly facets?: Readonly<Record<string, (message: M, state: State | undefined) => readonly string[]>>;
-  /** The orders that these lists are kept in, where not all of them are worth their writes; at least one. */
+  /** The orders in which the lists of facets are kept, where not all are worth their index rows. At least one. */
   readonly facetOrders?: readonly string[];
-  /** Filters by request field that do not just ask for any value of the facet or reference of the same name. */
+  /** Filters by request field that do more than select the values of the facet or reference of the same name. */
   readonly filters?: Readonly<Record<string, FilterSpec>>;
-  /** What lists leave out unless the request sets a flag, by request field. The first that fits counts. */
+  /** Resources that lists omit unless the request sets a flag, by the request field of the flag. The first match counts. */
   readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
-  /** Filters for what is not earlier than a time, by request field: `{ updated_since: 'update_time' }`. */
+  /** Lower bounds for a time, by request field: `{ updated_since: 'update_time' }`. */
   readonly since?: Readonly<Record<string, 'create_time' | 'update_time'>>;
-  /** Filters that name the wanted resources otherwise than by uid, where these are few and quickly found. */
-  readonly named?: Named;
+  /** Filters that name a few resources by something other than their uid. */
+  readonly nameFilter?: NameFilter;
 
-  /** Finds the parent that a create asks for, where the contract leaves checking it to the handler. */
-  resolveParent?(ctx: WriteContext, asked: string): Maybe<string>;
-  /** Last word on a new message: defaults, and refusals that need the database. */
-  beforeCreate?(ctx: WriteContext, message: M, at: Place): Maybe<State | undefined>;
-  /** `touched` has the top-level fields that the mask names, and each of its paths in full: `oidc`, `oidc.issuer`. */
-  beforeUpdate?(ctx: WriteContext, before: Stored, after: M, touched: ReadonlySet<string>): Maybe<State | undefined>;
-  beforeDelete?(ctx: WriteContext, stored: Stored): Maybe<void>;
-  afterCreate?(ctx: WriteContext, stored: Stored): Maybe<void>;
-  /** Turns stored messages into what readers get: hydrated references, computed fields. */
-  present?(ctx: ReadContext, messages: M[]): Maybe<void>;
-  /** Which messages `present` may change; all of them unless this tells. */
-  presents?(message: M): boolean;
-  /** Where the event of a change belongs, when not to uid and parent, and extensions of it besides `group`. */
-  event?(change: 'create' | 'update' | 'delete', message: M): EventPlace;
+  /** Finds the parent that a create request names, where the contract leaves the authorization to the handler. */
+  resolveParent?(ctx: WriteContext, asked: string): MaybePromise<string>;
+  /** Sets defaults in a new message and refuses what needs the database to check. Returns the private state. */
+  beforeCreate?(ctx: WriteContext, message: M, at: NewResource): MaybePromise<State | undefined>;
+  /** `touched` has the top-level fields that the mask names and each of its full paths: `oidc`, `oidc.issuer`. */
+  beforeUpdate?(
+    ctx: WriteContext,
+    before: Stored<M>,
+    after: M,
+    touched: ReadonlySet<string>,
+  ): MaybePromise<State | undefined>;
+  beforeDelete?(ctx: WriteContext, stored: Stored<M>): MaybePromise<void>;
+  afterCreate?(ctx: WriteContext, stored: Stored<M>): MaybePromise<void>;
+  /** Turns stored messages into those that clients get: hydrated references, computed fields. */
+  present?(ctx: ReadContext, messages: M[]): MaybePromise<void>;
+  /** Whether `present` changes this message. Without this function, it may change any. */
+  needsPresent?(message: M): boolean;
+  /** Deviations from the usual event of a change, whose subject is the uid and whose group is the parent. */
+  event?(change: ChangeKind, message: M): EventOverride;
 }
 
-/** Which facet or reference a filter asks, and how; or what all a text asks for, such as the words of a search. */
+export type ChangeKind = 'create' | 'update' | 'delete';
+
+/** Which facet or reference a filter uses, and how; or all the filters that a text stands for, such as a search. */
 export type FilterSpec =
   | { readonly anyOf: string; as?(value: string): string }
   | { readonly noneOf: string }
   | { allOf(text: string): readonly { readonly field: string; readonly values: readonly string[] }[] };
 
-export interface Named {
+export interface NameFilter {
   readonly fields: readonly string[];
-  /** The uids of those within reach that a request names; nothing when it names none. */
-  uids(db: Reader, request: Message, reach: readonly string[]): Maybe<readonly string[] | undefined>;
+  /** The uids within `reach` that a request names; undefined when it names none. */
+  uids(db: Reader, request: Message, reach: readonly string[]): MaybePromise<readonly string[] | undefined>;
 }
 
-export interface EventPlace {
+export interface EventOverride {
   readonly subject?: string;
   readonly group?: string;
+  /** Extension attributes besides `group`. */
   readonly extensions?: Readonly<Record<string, string>>;
-  /** The event says that something happened, and nothing more about it. */
+  /** The event only says that something changed. */
   readonly withoutBody?: boolean;
 }
 
@@ -127,36 +138,37 @@ export interface UniqueKey {
   readonly taken: string;
 }
 
+/** A declared resource, with what the engine derives from the declaration once. */
 export interface Resource<S extends DescMessage = DescMessage> extends ResourceSpec<S> {
-  /** Whether children and descendants differ: not below parents that cannot nest, such as repos. */
+  /** Whether it can have grandchildren of its kind, so that children and descendants of a uid differ. */
   readonly nests: boolean;
-  /** Sort keys kept for each resource; `uid` needs none. */
+  /** The sort keys that are stored for each resource. `uid` needs none. */
   readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
-  /** What rows are found by: references, facets and PART. */
+  /** The values that rows are found by: those of references and facets, and the PARTITION. */
   readonly values: Readonly<Record<string, (message: Message, state?: State) => ReadonlySet<string>>>;
-  /** The orders of whole lists, of the lists of facets, and of parts. The first of facets also serves to look for a row. */
+  /** The orders in which each kind of list is kept. The first one of `facet` also serves to look up a single row. */
   readonly listOrders: {
     readonly whole: readonly string[];
     readonly facet: readonly string[];
-    readonly part: readonly string[];
+    readonly partition: readonly string[];
   };
 }
 
-/** Stands for the part of a list among `values`. */
-export const PART = '#';
+/** The name under which `values` has the partition of a resource: a list with `hidden` resources is kept in partitions. */
+export const PARTITION = '#';
 
-/** The part of a list that is always shown. Others bear the name of the flag that shows them. */
-export const SHOWN = '';
+/** The partition that every list includes. The others are named after the request field that includes them. */
+export const VISIBLE = '';
 
-/** Times sort as text, padded to a fixed width. */
+/** A time as a sort key: text of a fixed width. */
 export const timeKey = (ms: number): string => String(ms).padStart(15, '0');
 
 export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
-  const nests = spec.parents.some((kind) => kind === 'group' || kind === '/');
+  const nests = spec.parents.some((kind) => kind === 'group' || kind === ROOT);
   const sortKeys = sortKeysOf(spec);
   const whole = Object.keys(sortKeys).filter((order) => !(order in (spec.rareOrders ?? {})));
   const orders = ['uid', ...whole];
-  const listOrders = { whole, facet: spec.facetOrders ?? orders, part: orders };
+  const listOrders = { whole, facet: spec.facetOrders ?? orders, partition: orders };
   return { ...spec, nests, sortKeys, values: valuesOf(spec), listOrders };
 }
 
@@ -174,14 +186,14 @@ function sortKeysOf<S extends DescMessage>({ orders, rareOrders }: ResourceSpec<
 function valuesOf<S extends DescMessage>({ references, facets, hidden }: ResourceSpec<S>): Resource['values'] {
   const values: Record<string, (message: Message, state?: State) => ReadonlySet<string>> = {};
   for (const [field, read] of Object.entries({ ...references, ...facets })) {
-    // Nobody can ask for what is not there.
+    // No filter can ask for an empty value.
     values[field] = (message, state) =>
       new Set(read(message as MessageShape<S>, state).filter((value) => value !== ''));
   }
   if (hidden) {
     const flags = Object.entries(hidden);
-    values[PART] = (message) =>
-      new Set([flags.find(([, isHidden]) => isHidden(message as MessageShape<S>))?.[0] ?? SHOWN]);
+    values[PARTITION] = (message) =>
+      new Set([flags.find(([, isHidden]) => isHidden(message as MessageShape<S>))?.[0] ?? VISIBLE]);
   }
   return values;
 }

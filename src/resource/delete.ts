@@ -1,27 +1,30 @@
 import { precondition } from '../base/errors.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import type { Resource, Stored } from './definition.ts';
-import { removeChildren } from './delete-children.ts';
+import { deleteChildren } from './delete-children.ts';
 import { scopeKey } from './list-membership.ts';
 import type { WriteContext } from './operation.ts';
 import { find, findChildren } from './read.ts';
-import { remove } from './write.ts';
+import { deleteOne } from './write.ts';
 
 const MEMBERS = "SELECT kind, scope FROM list WHERE scope IN ($1, $2) AND facet = '' AND n > 0 ORDER BY kind";
-const FORGET_LISTS = 'DELETE FROM list WHERE scope = $1 OR scope = $2';
+const DROP_LISTS = 'DELETE FROM list WHERE scope = $1 OR scope = $2';
 
-/** Looks resources up by kind, so that a deletion can take children of other kinds along. */
-export type Kinds = ReadonlyMap<string, Resource>;
+/** All declared resources by kind, so that a deletion can include children of other kinds. */
+export type ResourcesByKind = ReadonlyMap<string, Resource>;
 
-/** Deletes one resource with the children that go along, or says which child forbids it. Nothing when there is none. */
-export async function removeTree(
+/**
+ * Deletes a resource with the children that its declaration cascades to, or refuses when it has others. Returns undefined
+ * when there is no such resource.
+ */
+export async function deleteTree(
   ctx: WriteContext,
-  kinds: Kinds,
+  kinds: ResourcesByKind,
   resource: Resource,
   uid: string,
 ): Promise<Stored | undefined> {
   const tx = ctx.db;
-  const stored = await find(tx, resource, uid, tx.lock.update);
+  const stored = await find(tx.forUpdate, resource, uid);
   if (!stored) return undefined;
   await resource.beforeDelete?.(ctx, stored);
   for (const kind of await childKinds(tx, kinds, resource, uid)) {
@@ -33,17 +36,17 @@ export async function removeTree(
         `cannot delete ${resource.kind} with child ${child?.plural ?? kind}`,
       );
     }
-    if (isLeaf(kinds, child)) await removeChildren(tx, child, uid);
-    else for (const one of await findChildren(tx, child, uid)) await removeTree(ctx, kinds, child, one.uid);
+    if (isLeaf(kinds, child)) await deleteChildren(tx, child, uid);
+    else for (const one of await findChildren(tx, child, uid)) await deleteTree(ctx, kinds, child, one.uid);
   }
-  await remove(tx, resource, stored);
-  // Empty by now, and nothing can join them again: uids are never reused.
-  if (!resource.sharesParentUid) await tx.run(FORGET_LISTS, scopeKey('children', uid), scopeKey('descendants', uid));
+  await deleteOne(tx, resource, stored);
+  // Its lists are empty now, and stay so because uids are never reused.
+  if (!resource.sharesParentUid) await tx.run(DROP_LISTS, scopeKey('children', uid), scopeKey('descendants', uid));
   return stored;
 }
 
-/** Whether nothing can lie below it, nor anything else happen when it goes. */
-const isLeaf = (kinds: Kinds, { kind, beforeDelete, sharesParentUid }: Resource): boolean =>
+/** Whether it can have no children and needs nothing done before it is deleted. */
+const isLeaf = (kinds: ResourcesByKind, { kind, beforeDelete, sharesParentUid }: Resource): boolean =>
   !beforeDelete && !sharesParentUid && ![...kinds.values()].some(({ parents }) => parents.includes(kind));
 
 interface Member extends Row {
@@ -51,13 +54,13 @@ interface Member extends Row {
   readonly scope: string;
 }
 
-/** The kinds of which something lies directly under `uid`. */
-async function childKinds(tx: Transaction, kinds: Kinds, resource: Resource, uid: string): Promise<string[]> {
+/** The kinds of the children of `uid`. */
+async function childKinds(tx: Transaction, kinds: ResourcesByKind, resource: Resource, uid: string): Promise<string[]> {
   const [children, descendants] = [scopeKey('children', uid), scopeKey('descendants', uid)];
   const members = await tx.all<Member>(MEMBERS, children, descendants);
   const direct = members.filter(({ kind, scope }) => {
     const child = kinds.get(kind);
-    // A kind that a newer server wrote is in the way like any other.
+    // A kind that only a newer server knows prevents the deletion too.
     if (!child) return true;
     return child.parents.includes(resource.kind) && scope === (child.nests ? children : descendants);
   });

@@ -1,8 +1,8 @@
 import { ancestorsOf, parentOf, ROOT } from '../base/uid.ts';
-import { PART, type Resource, type Stored } from './definition.ts';
+import { PARTITION, type Resource, type Stored } from './definition.ts';
 
-/** One list of the listing index that a resource is a member of, with its key in each order of that list. */
-export interface Membership {
+/** One list of the listing index that a resource belongs to, with its sort key in each order of that list. */
+export interface ListMembership {
   readonly scope: string;
   readonly facet: string;
   readonly uid: string;
@@ -14,14 +14,14 @@ export const scopeKey = (of: 'descendants' | 'children', uid: string): string =>
 
 export const facetKey = (field: string, value: string): string => `${field}=${value}`;
 
-/** Facets are kept for what lies below a uid; children are picked from that. Only the root keeps no such list. */
-export const facetScope = (uid: string): string => scopeKey(uid === ROOT ? 'children' : 'descendants', uid);
+/** The lists of facets hold descendants; a filter for children is applied to those. Only the root has no such list. */
+export const facetScopeKey = (uid: string): string => scopeKey(uid === ROOT ? 'children' : 'descendants', uid);
 
 /**
- * Tells every list that a stored resource belongs to: unfiltered, below each of its ancestors and under its parent, and
- * once per facet value.
+ * Returns all lists that a stored resource belongs to: the descendants of each of its ancestors and the children of its
+ * parent, unfiltered and once per facet value.
  */
-export function membershipsOf(resource: Resource): (stored: Stored) => Membership[] {
+export function membershipsOf(resource: Resource): (stored: Stored) => ListMembership[] {
   const { sortKeys, listOrders, values } = resource;
   const facetFields = Object.keys(resource.facets ?? {});
   const scopesOf = scopesIn(resource);
@@ -36,15 +36,15 @@ export function membershipsOf(resource: Resource): (stored: Stored) => Membershi
   return (stored) => {
     const { uid } = stored;
     const scopes = scopesOf(stored);
-    const found: Membership[] = [];
-    const join = (scopes: readonly string[], facet: string, keys: Membership['keys']): void => {
+    const found: ListMembership[] = [];
+    const join = (scopes: readonly string[], facet: string, keys: ListMembership['keys']): void => {
       for (const scope of scopes) found.push({ scope, facet, uid, keys });
     };
-    // In uid order, whole lists are read from the primary key. Those that come in parts are read part by part, so that of
-    // the whole only the count is kept.
-    const parts = facetsOf(PART, stored);
-    join(scopes.whole, '', parts.length > 0 ? {} : keysIn(listOrders.whole, stored));
-    for (const part of parts) join(scopes.whole, part, keysIn(listOrders.part, stored));
+    // In uid order, whole lists are read from the primary key. Of a list that is kept in partitions only the size is
+    // stored: its entries are those of the partitions.
+    const partitions = facetsOf(PARTITION, stored);
+    join(scopes.whole, '', partitions.length > 0 ? {} : keysIn(listOrders.whole, stored));
+    for (const partition of partitions) join(scopes.whole, partition, keysIn(listOrders.partition, stored));
     const keys = keysIn(listOrders.facet, stored);
     for (const field of facetFields) for (const facet of facetsOf(field, stored)) join(scopes.facet, facet, keys);
     return found;
@@ -56,7 +56,7 @@ interface Scopes {
   readonly facet: readonly string[];
 }
 
-/** The scopes that a resource is listed in. Siblings share theirs, and an import brings them one after another. */
+/** The scopes whose lists a resource belongs to. The last result is reused for a sibling: imports bring them in a row. */
 function scopesIn({ isScope = false, nests }: Resource): (stored: Stored) => Scopes {
   let above: string | undefined;
   let under: string | undefined;
@@ -68,7 +68,7 @@ function scopesIn({ isScope = false, nests }: Resource): (stored: Stored) => Sco
     if (isScope) below.push(uid);
     const whole = below.map((ancestor) => scopeKey('descendants', ancestor));
     if (nests) whole.push(scopeKey('children', parent));
-    known = { whole, facet: (parent === ROOT ? [ROOT, ...below] : below).map(facetScope) };
+    known = { whole, facet: (parent === ROOT ? [ROOT, ...below] : below).map(facetScopeKey) };
     return known;
   };
 }
@@ -78,9 +78,9 @@ interface Listed {
   readonly facet: string;
 }
 
-/** The order in which every transaction locks lists. */
+/** The order in which every transaction locks lists, so that no two of them deadlock. */
 export const inLockOrder = (a: Listed, b: Listed): number =>
   a.scope === b.scope ? compareText(a.facet, b.facet) : compareText(a.scope, b.scope);
 
-/** Some order in which everybody does the same thing; nearly that of the indexes, which is bytewise. */
+/** A fixed order of texts. It differs from the bytewise order of the indexes only for characters outside of the BMP. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

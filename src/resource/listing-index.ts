@@ -1,38 +1,42 @@
-import { together } from '../store/await-all.ts';
-import type { Insertion } from '../store/bulk-insert.ts';
+import { awaitAll } from '../store/await-all.ts';
+import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Row, Transaction, Value } from '../store/store.ts';
 import type { Resource, Stored } from './definition.ts';
-import { inLockOrder, type Membership, membershipsOf } from './list-membership.ts';
+import { inLockOrder, type ListMembership, membershipsOf } from './list-membership.ts';
 
-const JOIN_LISTS: Insertion = {
+// The listing index: sorted lists of resources with their sizes (tables `list` and `entry`). A page of a List response is
+// one seek in it, whatever the size of the list.
+
+const ADD_TO_LISTS: BulkInsert = {
   into: 'list',
   columns: { scope: 'text', kind: 'text', facet: 'text', n: 'integer' },
   conflict: { key: ['scope', 'kind', 'facet'], sum: 'n' },
   returning: ['id', 'scope', 'kind', 'facet'],
 };
-const LEAVE_LIST = 'UPDATE list SET n = n - $4 WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id';
+export const SUBTRACT_FROM_LIST = `UPDATE list SET n = n - $4
+  WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id`;
 const FIND_LIST = 'SELECT id FROM list WHERE scope = $1 AND kind = $2 AND facet = $3';
-const ENTRIES: Insertion = {
+const ENTRIES: BulkInsert = {
   into: 'entry',
   columns: { list: 'integer', sort: 'text', key: 'text', uid: 'text' },
 };
 const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
 
-/** What a resource was, and what it has become. */
+/** A resource before and after a write. `before` is absent for a create, `after` for a delete. */
 export interface Change {
   readonly uid: string;
   readonly before?: Stored;
   readonly after?: Stored;
 }
 
-type Member = Pick<Membership, 'uid' | 'keys'>;
+type Member = Pick<ListMembership, 'uid' | 'keys'>;
 
-/** What happens to one list. A member may leave it and join it again in another place. */
+/** The changes of one list. A member whose sort key changes is both removed and added. */
 interface ListChange {
   readonly scope: string;
   readonly facet: string;
-  readonly left: Member[];
-  readonly joined: Member[];
+  readonly removed: Member[];
+  readonly added: Member[];
   id: number;
 }
 
@@ -43,21 +47,25 @@ interface ListRow extends Row {
   readonly facet: string;
 }
 
-/** Brings the listing index from what it was to what it must be. A list that many join is counted up once. */
-export async function relist(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
+/** Updates the lists and entries of changed resources. The size of a list is changed once, however many join it. */
+export async function updateListingIndex(
+  tx: Transaction,
+  resource: Resource,
+  changes: readonly Change[],
+): Promise<void> {
   const lists = listChanges(resource, changes);
-  await countMembers(tx, resource, lists);
-  const added: Value[] = [];
-  // In the order of the index: an import that jumps about in it writes the same pages again and again.
-  for (const { scope, facet, id, left, joined } of lists.sort((a, b) => a.id - b.id)) {
-    if (id === 0) throw new Error(`listing index lost ${scope} ${facet} of ${resource.kind}`);
-    eachEntry(left, joined, (sort, key, uid) => tx.post(DROP_ENTRY, id, sort, key, uid));
-    eachEntry(joined, left, (sort, key, uid) => added.push(id, sort, key, uid));
+  await updateSizes(tx, resource, lists);
+  const rows: Value[] = [];
+  // In index order: an import in random order would write the same index pages again and again.
+  for (const { scope, facet, id, removed, added } of lists.sort((a, b) => a.id - b.id)) {
+    if (id === 0) throw new Error(`the listing index has no list ${scope} ${facet} of ${resource.kind}`);
+    eachEntry(removed, added, (sort, key, uid) => tx.runUnawaited(DROP_ENTRY, id, sort, key, uid));
+    eachEntry(added, removed, (sort, key, uid) => rows.push(id, sort, key, uid));
   }
-  tx.postRows(ENTRIES, added);
+  tx.insertUnawaited(ENTRIES, rows);
 }
 
-/** The entries of `members` that are not also among those of `others`, in the order of sorts. */
+/** Visits the entries of `members` that `others` does not have as well, one sort order after the other. */
 function eachEntry(
   members: readonly Member[],
   others: readonly Member[],
@@ -72,50 +80,51 @@ function eachEntry(
   }
 }
 
-/** Counts members in and out, and finds the ids of the lists on the way. */
-async function countMembers(tx: Transaction, resource: Resource, lists: readonly ListChange[]): Promise<void> {
+/** Updates the sizes of lists, creates missing lists, and sets the ids of all of them. */
+async function updateSizes(tx: Transaction, resource: Resource, lists: readonly ListChange[]): Promise<void> {
   const grown = new Map<string, ListChange>();
-  const counts: Value[] = [];
-  const finding: Promise<void>[] = [];
+  const sizes: Value[] = [];
+  const statements: Promise<void>[] = [];
   for (const list of lists) {
     const { scope, facet } = list;
-    const more = list.joined.length - list.left.length;
-    if (more > 0) {
+    const growth = list.added.length - list.removed.length;
+    if (growth > 0) {
       grown.set(`${scope} ${facet}`, list);
-      counts.push(scope, resource.kind, facet, more);
+      sizes.push(scope, resource.kind, facet, growth);
       continue;
     }
-    finding.push(findList(tx, resource, list, more));
+    statements.push(shrinkList(tx, resource, list, -growth));
   }
-  finding.push(joinLists(tx, resource, grown, counts));
-  await together(...finding);
+  statements.push(growLists(tx, resource, grown, sizes));
+  await awaitAll(...statements);
 }
 
-async function joinLists(
+async function growLists(
   tx: Transaction,
   resource: Resource,
   grown: ReadonlyMap<string, ListChange>,
-  counts: readonly Value[],
+  sizes: readonly Value[],
 ): Promise<void> {
-  for (const { id, scope, kind, facet } of await tx.insert<ListRow>(JOIN_LISTS, counts)) {
+  for (const { id, scope, kind, facet } of await tx.insert<ListRow>(ADD_TO_LISTS, sizes)) {
     const list = kind === resource.kind && grown.get(`${scope} ${facet}`);
     if (list) list.id = id;
   }
 }
 
-async function findList(tx: Transaction, { kind }: Resource, list: ListChange, more: number): Promise<void> {
+async function shrinkList(tx: Transaction, { kind }: Resource, list: ListChange, by: number): Promise<void> {
   const { scope, facet } = list;
-  const row = await (more < 0
-    ? tx.get<ListRow>(LEAVE_LIST, scope, kind, facet, -more)
-    : tx.get<ListRow>(FIND_LIST, scope, kind, facet));
+  const [row] =
+    by > 0
+      ? await tx.runReturning<ListRow>(SUBTRACT_FROM_LIST, scope, kind, facet, by)
+      : await tx.all<ListRow>(FIND_LIST, scope, kind, facet);
   if (row) list.id = row.id;
 }
 
-/** Every list that changes, in the order in which transactions lock lists. */
+/** The changes of every list, in the order in which transactions lock lists. */
 function listChanges(resource: Resource, changes: readonly Change[]): ListChange[] {
   const lists: ListChange[] = [];
   const scopes = new Map<string, Map<string, ListChange>>();
-  const changeOf = ({ scope, facet }: Membership): ListChange => {
+  const changeOf = ({ scope, facet }: ListMembership): ListChange => {
     let facets = scopes.get(scope);
     if (!facets) {
       facets = new Map();
@@ -123,7 +132,7 @@ function listChanges(resource: Resource, changes: readonly Change[]): ListChange
     }
     let list = facets.get(facet);
     if (!list) {
-      list = { scope, facet, left: [], joined: [], id: 0 };
+      list = { scope, facet, removed: [], added: [], id: 0 };
       facets.set(facet, list);
       lists.push(list);
     }
@@ -131,8 +140,8 @@ function listChanges(resource: Resource, changes: readonly Change[]): ListChange
   };
   const memberships = membershipsOf(resource);
   for (const { before, after } of changes) {
-    if (before) for (const each of memberships(before)) changeOf(each).left.push(each);
-    if (after) for (const each of memberships(after)) changeOf(each).joined.push(each);
+    if (before) for (const each of memberships(before)) changeOf(each).removed.push(each);
+    if (after) for (const each of memberships(after)) changeOf(each).added.push(each);
   }
   return lists.sort(inLockOrder);
 }

@@ -1,45 +1,31 @@
-import type { DescMessage, Message } from '@bufbuild/protobuf';
-import type { CapabilitySet } from '../contract/capabilities.ts';
-import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import type { Method } from '../contract/method.ts';
-import type { Maybe, Reader, Transaction } from '../store/store.ts';
+import type { DescMessage, DescMethodUnary, Message, MessageShape } from '@bufbuild/protobuf';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import { type Method, methodId } from '../contract/method.ts';
+import type { Reader, Transaction } from '../store/store.ts';
+import type { Caller } from './caller.ts';
 
-/** Who is calling, and what they may do where. */
-export interface Caller {
-  /** The uid of the identity; empty for nobody. */
-  readonly uid: string;
-  /** What events say about who acted. */
-  readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
-  /** Whether the caller holds all of `capabilities` at `uid` or above it. */
-  can(capabilities: readonly Capability[], uid: string): boolean;
-  /** What is missing at `uid` of what somebody wants to hand out: nobody gives more than they hold. */
-  lacks(wanted: CapabilitySet, uid: string): CapabilitySet;
-  /** The outermost groups at which the caller holds all of `capabilities`, in order. */
-  reach(capabilities: readonly Capability[]): readonly string[];
-}
-
-interface Context {
+interface CallContext {
   readonly method: Method;
   readonly caller: Caller;
-  /** The `authorization` value as it was sent, for the few methods that take the token itself apart. */
+  /** The `authorization` value as it was sent, for the few methods that read the token itself. */
   readonly authorization: string | undefined;
-  /** The time of this call in milliseconds: every timestamp a call writes is the same. */
+  /** The time of this call in milliseconds. Every timestamp that the call writes is this one. */
   readonly now: number;
 }
 
-export interface ReadContext extends Context {
+export interface ReadContext extends CallContext {
   readonly db: Reader;
 }
 
-export interface WriteContext extends Context {
+export interface WriteContext extends CallContext {
   readonly db: Transaction;
-  /** Says that this call changed nothing, as when something that was gone is deleted again: then there is no event. */
+  /** Reports that the call changed nothing, such as a repeated delete. The pipeline then records no event. */
   unchanged(): void;
-  /** Sends something beside the answer for which its message has no field: a header over REST, metadata over gRPC. */
+  /** Sends a value for which the response message has no field: as a header over REST, as metadata over gRPC. */
   setHeader(name: string, value: string): void;
 }
 
-/** What the outbox says about a change. */
+/** The content of a CloudEvent about a change, without what the contract and the pipeline add. */
 export interface EventFacts {
   readonly subject: string;
   /** Values of the extension attributes that the contract names for the method. */
@@ -47,26 +33,75 @@ export interface EventFacts {
   readonly body: { readonly schema: DescMessage; readonly message: Message } | undefined;
 }
 
-/** What a method does, once the caller may and the request is read. */
-export type Operation =
-  | { readonly mode: 'read'; run(ctx: ReadContext, request: Message): Maybe<Message> }
-  | { readonly mode: 'pages'; run(ctx: ReadContext, request: Message): Pages }
-  | {
-      readonly mode: 'write';
-      /** Says that `run` adds and changes nothing: see WriteOptions. */
-      readonly adds?: boolean | undefined;
-      /** What must not keep a transaction waiting, such as asking another server; `run` gets what it answers. */
-      prepare?(ctx: ReadContext, request: Message): Promise<unknown>;
-      run(ctx: WriteContext, request: Message, prepared: unknown): Maybe<Message>;
-      /** Required when the contract gives the method an event. */
-      event?(ctx: WriteContext, request: Message, response: Message): EventFacts;
-    };
+/** The implementation of a method. The pipeline runs it after the caller is authorized and the request is decoded. */
+export type Operation = ReadOperation | StreamOperation | WriteOperation;
+
+interface ReadOperation {
+  readonly mode: 'read';
+  run(ctx: ReadContext, request: Message): MaybePromise<Message>;
+}
+
+interface StreamOperation {
+  readonly mode: 'stream';
+  run(ctx: ReadContext, request: Message): ListStream;
+}
+
+interface WriteOperation extends WriteHandlers<Message, Message, unknown> {
+  readonly mode: 'write';
+}
+
+/** What a write consists of. Only `run` is inside the transaction. */
+export interface WriteHandlers<Request, Response, Prepared = void> {
+  /** `run` only inserts rows, so the store may batch it with other such writes (see WriteOptions). */
+  readonly appendOnly?: boolean | undefined;
+  /** Slow work that must not hold a transaction open, such as a request to another server. */
+  prepare?(ctx: ReadContext, request: Request): Promise<Prepared>;
+  run(ctx: WriteContext, request: Request, prepared: Prepared): MaybePromise<Response>;
+  /** Required when the contract declares an event for the method. */
+  event?(ctx: WriteContext, request: Request, response: Response): EventFacts;
+}
 
 /**
- * An answer that is a list of any length, part by part: each is a message of the answer's type with some of the items, and
- * the last is returned. A part is made when it is asked for, so that no more of them are held than somebody takes.
+ * A list of any length, sent in parts. Each part is a response message with some of the items, and the last one is
+ * returned. The next part is produced when the client has room for it, so only one is in memory at a time.
  */
-export type Pages = AsyncIterableIterator<Message, Message>;
+export type ListStream<Part extends Message = Message> = AsyncIterableIterator<Part, Part>;
 
 /** Operations by method id. */
 export type Operations = Readonly<Record<string, Operation>>;
+
+type Request<M extends DescMethodUnary> = MessageShape<M['input']>;
+type Response<M extends DescMethodUnary> = MessageShape<M['output']>;
+
+/** Implements a method that changes nothing. `run` sees the last commit. */
+export const readOperation = <M extends DescMethodUnary>(
+  method: M,
+  run: (ctx: ReadContext, request: Request<M>) => MaybePromise<Response<M>>,
+): Operations => ({
+  [methodId(method)]: { mode: 'read', run: (ctx, request) => run(ctx, request as Request<M>) },
+});
+
+/** Implements a method whose response is streamed in parts. */
+export const streamOperation = <M extends DescMethodUnary>(
+  method: M,
+  run: (ctx: ReadContext, request: Request<M>) => ListStream<Response<M>>,
+): Operations => ({
+  [methodId(method)]: { mode: 'stream', run: (ctx, request) => run(ctx, request as Request<M>) },
+});
+
+/** Implements a method that writes. Its rows and its event commit in one transaction. */
+export const writeOperation = <M extends DescMethodUnary, Prepared = void>(
+  method: M,
+  handlers: WriteHandlers<Request<M>, Response<M>, Prepared>,
+): Operations => ({
+  // The pipeline passes each handler the request of this method and what its other handlers returned.
+  [methodId(method)]: { mode: 'write', ...(handlers as WriteHandlers<Message, Message, unknown>) },
+});
+
+/** The operation of `method`, which must be a read: for an operation that wraps it. */
+export function readOf<M extends DescMethodUnary>(operations: Operations, method: M) {
+  const operation = operations[methodId(method)];
+  if (operation?.mode !== 'read') throw new Error(`${methodId(method)} is not a read operation`);
+  return (ctx: ReadContext, request: Request<M>): MaybePromise<Response<M>> =>
+    operation.run(ctx, request) as MaybePromise<Response<M>>;
+}

@@ -1,12 +1,13 @@
-import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { rangeBelow } from '../base/uid.ts';
-import { isKept, readKept, readToKeep } from '../contract/message-cache.ts';
-import { eachSlot, inBatches } from '../store/parameter-batches.ts';
+import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
-import type { Maybe, Reader, Row } from '../store/store.ts';
+import type { Reader, Row } from '../store/store.ts';
 import type { Resource, State, Stored } from './definition.ts';
 
-export interface ResourceRow extends Row {
+// To lock what is found, pass `tx.forShare` or `tx.forUpdate` as `db`.
+
+interface ResourceRow extends Row {
   readonly uid: string;
   readonly parent: string;
   readonly created: number;
@@ -20,69 +21,28 @@ const BY_UID = { from: 'resource', key: ['kind', 'uid'] };
 const FIND = pointRead({ columns: COLUMNS, ...BY_UID });
 const FIND_CHILDREN = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
 const EXISTS = pointRead({ columns: ['uid'], ...BY_UID });
-const FIND_BODY = pointRead({ columns: ['body'], ...BY_UID });
 const FIND_BY_KEY = pointRead({ columns: ['uid'], from: 'natural_key', key: ['kind', 'key'] });
 const FIND_REFERRING = 'SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value = $3 ORDER BY uid';
 const FIND_REFERRING_BELOW = `SELECT uid FROM reference
   WHERE kind = $1 AND field = $2 AND value = $3 AND uid > $4 AND uid < $5 ORDER BY uid`;
 
-/** With `lock`, holds the row until the transaction ends. */
-export async function find(db: Reader, resource: Resource, uid: string, lock = ''): Promise<Stored | undefined> {
-  const row = await db.get<ResourceRow>(FIND + lock, resource.kind, uid);
+export async function find<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uid: string,
+): Promise<Stored<MessageShape<S>> | undefined> {
+  const row = await db.get<ResourceRow>(FIND, resource.kind, uid);
   return row && toStored(resource, row);
 }
 
-/** With `lock`, keeps it from being deleted until the transaction ends. */
-export const exists = async (db: Reader, kind: string, uid: string, lock = ''): Promise<boolean> =>
-  (await db.get(EXISTS + lock, kind, uid)) !== undefined;
+export const exists = async (db: Reader, kind: string, uid: string): Promise<boolean> =>
+  (await db.get(EXISTS, kind, uid)) !== undefined;
 
-/** Whether a message of this resource is changed before it is shown. */
-export const mayChange = ({ present, presents }: Resource, message: Message): boolean =>
-  present !== undefined && (presents?.(message as never) ?? true);
-
-/** A stored message to be shown: shared with others who are shown the same, unless it is going to be changed. */
-export function findShown(db: Reader, resource: Resource, uid: string): Maybe<Message | undefined> {
-  const known = db.memory?.recall(resource.kind, uid);
-  if (known !== undefined) return known as Message;
-  const mark = db.memory?.mark();
-  const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
-  if (row instanceof Promise) return row.then((found) => found && readShown(db, resource, uid, found.body, mark));
-  return row && readShown(db, resource, uid, row.body, mark);
-}
-
-/** The same for many, in their order; without those that do not exist. For a database with a memory. */
-export function findShownAll(db: Reader, resource: Resource, uids: readonly string[]): Maybe<Message[]> {
-  const mark = db.memory?.mark();
-  const known = uids.map((uid) => db.memory?.recall(resource.kind, uid) as Message | undefined);
-  return known.includes(undefined) ? withUnknown(db, resource, uids, known, mark) : (known as Message[]);
-}
-
-async function withUnknown(
+export async function findChildren<S extends DescMessage>(
   db: Reader,
-  resource: Resource,
-  uids: readonly string[],
-  known: readonly (Message | undefined)[],
-  mark: number | undefined,
-): Promise<Message[]> {
-  const found = new Map<string, Message>();
-  for (const some of inBatches(uids.filter((_, at) => known[at] === undefined))) {
-    const rows = await db.all<{ uid: string; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
-    for (const { uid, body } of rows) found.set(uid, readShown(db, resource, uid, body, mark));
-  }
-  return uids.flatMap((uid, at) => known[at] ?? found.get(uid) ?? []);
-}
-
-/** The message in a row that was read after `mark`. */
-export function readShown(db: Reader, resource: Resource, uid: string, body: Uint8Array, mark?: number): Message {
-  if (resource.present && !resource.presents) return fromBinary(resource.schema, body);
-  const { memory } = db;
-  const message = memory ? readToKeep(resource.schema, body) : readKept(resource.schema, uid, body);
-  if (mayChange(resource, message)) return fromBinary(resource.schema, body);
-  if (mark !== undefined && isKept(message)) memory?.keep(mark, resource.kind, uid, message);
-  return message;
-}
-
-export async function findChildren(db: Reader, resource: Resource, parent: string): Promise<Stored[]> {
+  resource: Resource<S>,
+  parent: string,
+): Promise<Stored<MessageShape<S>>[]> {
   return (await db.all<ResourceRow>(FIND_CHILDREN, resource.kind, parent)).map((row) => toStored(resource, row));
 }
 
@@ -91,14 +51,14 @@ export async function findByKey(db: Reader, resource: Resource, key: string): Pr
   return (await db.get<{ uid: string }>(FIND_BY_KEY, resource.kind, key))?.uid;
 }
 
-/** The same for many keys, as far as they are in use. */
+/** The uids under many keys, by key. Keys that are not in use are left out. */
 export async function findByKeys(
   db: Reader,
   resource: Resource,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  for (const some of inBatches(keys)) {
+  for (const some of parameterBatches(keys)) {
     const rows = await db.all<{ key: string; uid: string }>(FIND_BY_KEY_BATCH, resource.kind, ...some);
     for (const { key, uid } of rows) found.set(key, uid);
   }
@@ -136,42 +96,44 @@ export async function findUidsReferringAny(
   values: readonly string[],
 ): Promise<string[]> {
   const uids = new Set<string>();
-  for (const some of inBatches(values)) {
+  for (const some of parameterBatches(values)) {
     const rows = await db.all<{ uid: string }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
     for (const { uid } of rows) uids.add(uid);
   }
   return [...uids];
 }
 
-/** The resources themselves. */
-export const findReferringAny = async (
+/** The resources whose declared reference `field` has any of `values`. */
+export const findReferringAny = async <S extends DescMessage>(
   db: Reader,
-  resource: Resource,
+  resource: Resource<S>,
   field: string,
   values: readonly string[],
-): Promise<Stored[]> => findAll(db, resource, await findUidsReferringAny(db, resource, field, values));
+): Promise<Stored<MessageShape<S>>[]> => findAll(db, resource, await findUidsReferringAny(db, resource, field, values));
 
-/** Those of `uids` that exist, in the order of their uids. With `lock`, holds them until the transaction ends. */
-export async function findAll(
+export type StoredWithBody<M extends Message = Message> = Stored<M> & { readonly body: Uint8Array };
+
+/** Those of `uids` that exist, ordered by uid, with their encoded messages. */
+export async function findAll<S extends DescMessage>(
   db: Reader,
-  resource: Resource,
+  resource: Resource<S>,
   uids: readonly string[],
-  lock = '',
-): Promise<(Stored & { readonly body: Uint8Array })[]> {
-  const found: (Stored & { body: Uint8Array })[] = [];
-  for (const some of inBatches(uids)) {
-    const rows = await db.all<ResourceRow>(FIND_BATCH + lock, resource.kind, ...some);
+): Promise<StoredWithBody<MessageShape<S>>[]> {
+  const found: StoredWithBody<MessageShape<S>>[] = [];
+  for (const some of parameterBatches(uids)) {
+    const rows = await db.all<ResourceRow>(FIND_BATCH, resource.kind, ...some);
     for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
   }
   return found;
 }
 
-const FIND_BATCH = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)}) ORDER BY uid`;
-const FIND_BODIES = `SELECT uid, body FROM resource WHERE kind = $1 AND uid IN (${eachSlot(2)})`;
-const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND key IN (${eachSlot(2)})`;
-const FIND_REFERRING_BATCH = `SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value IN (${eachSlot(3)})`;
+const FIND_BATCH = `SELECT ${COLUMNS.join(', ')} FROM resource
+  WHERE kind = $1 AND uid IN (${batchPlaceholders(2)}) ORDER BY uid`;
+const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND key IN (${batchPlaceholders(2)})`;
+const FIND_REFERRING_BATCH = `SELECT uid FROM reference
+  WHERE kind = $1 AND field = $2 AND value IN (${batchPlaceholders(3)})`;
 
-function toStored(resource: Resource, row: ResourceRow): Stored {
+function toStored<S extends DescMessage>(resource: Resource<S>, row: ResourceRow): Stored<MessageShape<S>> {
   return {
     uid: row.uid,
     parent: row.parent,

@@ -6,82 +6,82 @@ import {
   type DescMethod,
   type DescService,
   type Message,
+  type MessageShape,
 } from '@bufbuild/protobuf';
 import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
 import { notFound } from '../base/errors.ts';
-import { whenKnown } from '../base/maybe-promise.ts';
+import { chain } from '../base/maybe-promise.ts';
 import { newUid, parentOf } from '../base/uid.ts';
-import type { Resource, State } from './definition.ts';
-import { type Kinds, removeTree } from './delete.ts';
+import { methodId } from '../contract/method.ts';
+import type { ChangeKind, Resource, State } from './definition.ts';
+import { deleteTree } from './delete.ts';
+import type { Engine } from './engine.ts';
 import { createLister, type ListRequest } from './list/list.ts';
-import type { PageTokens } from './list/page-token.ts';
 import type { EventFacts, Operation, Operations, WriteContext } from './operation.ts';
-import { find, findShown, mayChange } from './read.ts';
+import { requireParent } from './parent.ts';
+import { find } from './read.ts';
+import { findMessage, needsPresenting } from './read-message.ts';
 import { applyMask } from './update-mask.ts';
 import { clearOutputOnly, refuse, validate } from './validate.ts';
-import { holdParent, insert, update } from './write.ts';
+import { insert, update } from './write.ts';
 
-export interface Engine {
-  readonly kinds: Kinds;
-  readonly tokens: PageTokens;
-}
-
-/** Any message, by local field name. */
+/** A message as a record of its fields, by local name. The schema is known only at run time here. */
 type Fields = Message & Record<string, unknown>;
 
 /**
- * The standard methods of a service on `resource`, by method id: whatever of Get, List, Create, Update and Delete the
- * contract has. The rest is the domain's own business.
+ * The standard methods (AIP-130) of `resource` in `service`: those of GetX, ListXs, CreateX, UpdateX and DeleteX that the
+ * contract has, where X is the name of the resource's message. Other methods are the business of the domain.
  */
 export function standardOperations(engine: Engine, resource: Resource, service: DescService): Operations {
-  const found: Record<string, Operation> = {};
+  const operations: Record<string, Operation> = {};
   for (const method of service.methods) {
-    const build = builders.find(({ fits }) => fits(method, resource));
-    if (build) found[`${service.typeName}/${method.name}`] = build.operation(engine, resource, method);
+    const operation = standardOperation(engine, resource, method);
+    if (operation) operations[methodId(method)] = operation;
   }
-  return found;
+  return operations;
 }
 
-interface Builder {
-  fits(method: DescMethod, resource: Resource): boolean;
-  operation(engine: Engine, resource: Resource, method: DescMethod): Operation;
+function standardOperation(engine: Engine, resource: Resource, method: DescMethod): Operation | undefined {
+  const { name } = resource.schema;
+  switch (method.name) {
+    case `Get${name}`:
+      return getOperation(resource);
+    case `Create${name}`:
+      return createOperation(resource, method);
+    case `Update${name}`:
+      return updateOperation(resource, method);
+    case `Delete${name}`:
+      return deleteOperation(engine, resource, method);
+    default:
+      return method.name.startsWith('List') ? listOperation(engine, resource, method) : undefined;
+  }
 }
 
-const answers = (method: DescMethod, resource: Resource): boolean =>
-  method.output.typeName === resource.schema.typeName;
-
-const builders: readonly Builder[] = [
-  { fits: (m, r) => m.name.startsWith('Get') && answers(m, r), operation: (_, resource) => get(resource) },
-  { fits: (m, r) => m.name.startsWith('List') && listField(m.output, r) !== undefined, operation: list },
-  { fits: (m, r) => m.name.startsWith('Create') && answers(m, r), operation: (_, r, m) => createOne(r, m) },
-  { fits: (m, r) => m.name.startsWith('Update') && answers(m, r), operation: (_, r, m) => updateOne(r, m) },
-  { fits: (m) => m.name.startsWith('Delete'), operation: deleteOne },
-];
-
-function get(resource: Resource): Operation {
+function getOperation(resource: Resource): Operation {
   return {
     mode: 'read',
     run(ctx, request) {
       const uid = (request as Fields).uid as string;
-      return whenKnown(findShown(ctx.db, resource, uid), (message) => {
+      return chain(findMessage(ctx.db, resource, uid), (message) => {
         if (!message) throw notFound(resource.kind, uid);
-        if (!mayChange(resource, message)) return message;
-        return whenKnown(resource.present?.(ctx, [message]), () => message);
+        if (!needsPresenting(resource, message)) return message;
+        return chain(resource.present?.(ctx, [message]), () => message);
       });
     },
   };
 }
 
-function list(engine: Engine, resource: Resource, method: DescMethod): Operation {
-  const read = createLister(resource, method.input, engine.tokens);
-  const items = listField(method.output, resource) as DescField;
+function listOperation(engine: Engine, resource: Resource, method: DescMethod): Operation | undefined {
+  const items = listField(method.output, resource);
+  if (!items) return undefined;
+  const read = createLister(resource, method.input, engine.pageTokens);
   const total = method.output.field.totalCount;
   return {
     mode: 'read',
     async run(ctx, request) {
       const { messages, totalCount, ...envelope } = await read(ctx, request as ListRequest);
-      const changing = resource.present ? messages.filter((message) => mayChange(resource, message)) : [];
-      if (changing.length > 0) await resource.present?.(ctx, changing as never);
+      const presented = resource.present ? messages.filter((message) => needsPresenting(resource, message)) : [];
+      if (presented.length > 0) await resource.present?.(ctx, presented as never);
       const response = create(method.output) as Fields;
       Object.assign(response, envelope, { [items.localName]: messages });
       if (total) response.totalCount = BigInt(totalCount);
@@ -90,11 +90,11 @@ function list(engine: Engine, resource: Resource, method: DescMethod): Operation
   };
 }
 
-function createOne(resource: Resource, method: DescMethod): Operation {
+function createOperation(resource: Resource, method: DescMethod): Operation {
   const field = resourceField(method.input, resource);
   return {
     mode: 'write',
-    adds: true,
+    appendOnly: true,
     async run(ctx, request) {
       const asked = (request as Fields).parent as string;
       const parent = (await resource.resolveParent?.(ctx, asked)) ?? asked;
@@ -106,38 +106,38 @@ function createOne(resource: Resource, method: DescMethod): Operation {
 }
 
 /**
- * Validates and stores a new resource; the way in for every create, whatever its method looks like. A method that
- * knows what the message cannot say, such as the hash of a code that it hands out, gives it as `known`.
+ * Validates and stores a new resource. Every create goes through here, whatever its method is called. `state` is private
+ * state that the message cannot provide, such as the hash of a code that the method returns.
  */
-export async function createResource(
+export async function createResource<S extends DescMessage>(
   ctx: WriteContext,
-  resource: Resource,
-  asked: Message,
+  resource: Resource<S>,
+  asked: MessageShape<S>,
   parent: string,
-  known?: State,
-): Promise<Message> {
-  // A copy, because a write may run again after a conflict, and must then find the request as it came.
+  state?: State,
+): Promise<MessageShape<S>> {
+  // A copy, because the write may run again after a conflict and must find the request unchanged.
   const message = clone(resource.schema, asked);
   clearOutputOnly(resource.schema, message);
-  refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message as never) ?? [])]);
-  await holdParent(ctx.db, resource, parent);
+  refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message) ?? [])]);
+  await requireParent(ctx.db.forShare, resource, parent);
   const uid = resource.sharesParentUid ? parent : newUid(parent);
-  const added = await resource.beforeCreate?.(ctx, message as never, { uid, parent });
-  const state = known || added ? { ...known, ...added } : undefined;
-  const stored = await insert(ctx.db, resource, { message, uid, parent, state }, ctx.now);
+  const added = await resource.beforeCreate?.(ctx, message, { uid, parent });
+  const draft = { message, uid, parent, state: state || added ? { ...state, ...added } : undefined };
+  const stored = await insert(ctx.db, resource, draft, ctx.now);
   await resource.afterCreate?.(ctx, stored);
   return presented(ctx, resource, stored.message);
 }
 
-function updateOne(resource: Resource, method: DescMethod): Operation {
+function updateOperation(resource: Resource, method: DescMethod): Operation {
   const field = resourceField(method.input, resource);
   return {
     mode: 'write',
     async run(ctx, request) {
-      // A copy, as in createResource: the mask moves parts of it into what is stored.
+      // A copy, as in createResource: the mask moves parts of it into the stored message.
       const source = clone(resource.schema, (request as Fields)[field.localName] as Message) as Fields;
       const mask = (request as Fields).updateMask as FieldMask | undefined;
-      const before = await find(ctx.db, resource, source.uid as string, ctx.db.lock.update);
+      const before = await find(ctx.db.forUpdate, resource, source.uid as string);
       if (!before) throw notFound(resource.kind, source.uid as string);
       const message = clone(resource.schema, before.message);
       const touched = applyMask(resource.schema, message, source, mask?.paths);
@@ -145,11 +145,8 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
         ctx.unchanged();
         return presented(ctx, resource, before.message);
       }
-      refuse([
-        ...validate(resource.schema, message, resource.rules, touched),
-        ...(resource.check?.(message as never) ?? []),
-      ]);
-      const state = (await resource.beforeUpdate?.(ctx, before, message as never, touched)) ?? before.state;
+      refuse([...validate(resource.schema, message, resource.rules, touched), ...(resource.check?.(message) ?? [])]);
+      const state = (await resource.beforeUpdate?.(ctx, before, message, touched)) ?? before.state;
       const after = await update(ctx.db, resource, before, { message, state }, ctx.now);
       return presented(ctx, resource, after.message);
     },
@@ -157,13 +154,13 @@ function updateOne(resource: Resource, method: DescMethod): Operation {
   };
 }
 
-function deleteOne(engine: Engine, resource: Resource, method: DescMethod): Operation {
+function deleteOperation(engine: Engine, resource: Resource, method: DescMethod): Operation {
   return {
     mode: 'write',
     async run(ctx, request) {
       const uid = (request as Fields).uid as string;
-      if (!(await removeTree(ctx, engine.kinds, resource, uid))) {
-        if (!resource.deletesTwice) throw notFound(resource.kind, uid);
+      if (!(await deleteTree(ctx, engine.kinds, resource, uid))) {
+        if (!resource.idempotentDelete) throw notFound(resource.kind, uid);
         ctx.unchanged();
       }
       return create(EmptySchema);
@@ -172,22 +169,24 @@ function deleteOne(engine: Engine, resource: Resource, method: DescMethod): Oper
   };
 }
 
-type Change = 'create' | 'update' | 'delete';
-
-/** `message` carries the uid: it is the resource itself or, for a deletion, the request. */
-function eventOf(resource: Resource, change: Change, schema: DescMessage, message: Message): EventFacts {
+/** `message` carries the uid: it is the resource or, for a deletion, the request. */
+function eventOf(resource: Resource, change: ChangeKind, schema: DescMessage, message: Message): EventFacts {
   const uid = (message as Fields).uid as string;
-  const place = resource.event?.(change, message as never) ?? {};
-  const { subject = uid, group = parentOf(uid), extensions, withoutBody } = place;
+  const override = resource.event?.(change, message as never) ?? {};
+  const { subject = uid, group = parentOf(uid), extensions, withoutBody } = override;
   const body = withoutBody ? undefined : { schema, message };
   return { subject, extensions: { group, ...extensions }, body };
 }
 
-/** What is stored may be hydrated for the answer, so the answer is a copy. */
-async function presented(ctx: WriteContext, resource: Resource, message: Message): Promise<Message> {
+/** A copy for the response, because `present` may change it. */
+async function presented<S extends DescMessage>(
+  ctx: WriteContext,
+  resource: Resource<S>,
+  message: MessageShape<S>,
+): Promise<MessageShape<S>> {
   if (!resource.present) return message;
   const copy = clone(resource.schema, message);
-  await resource.present(ctx, [copy] as never);
+  await resource.present(ctx, [copy]);
   return copy;
 }
 

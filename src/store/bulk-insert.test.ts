@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { databases, temporaryStore } from '../../test/support/databases.ts';
 import { Code } from '../base/errors.ts';
-import type { Insertion } from './bulk-insert.ts';
+import type { BulkInsert } from './bulk-insert.ts';
 import { type Row, type Store, UniqueViolation } from './store.ts';
 
-const RESOURCES: Insertion = {
+const RESOURCES: BulkInsert = {
   into: 'resource',
   columns: {
     ...{ kind: 'text', uid: 'text', parent: 'text', created: 'integer', updated: 'integer' },
@@ -14,7 +14,7 @@ const RESOURCES: Insertion = {
   conflict: 'skip',
   returning: ['uid'],
 };
-const SETTINGS: Insertion = { into: 'setting', columns: { key: 'text', value: 'text' } };
+const SETTINGS: BulkInsert = { into: 'setting', columns: { key: 'text', value: 'text' } };
 const plain = (rows: readonly Row[]): Row[] => rows.map((row) => ({ ...row }));
 
 for (const database of databases) {
@@ -71,14 +71,14 @@ for (const database of databases) {
 
     it('leaves out rows that are there, or adds to them, as the insertion says', async () => {
       await store.write((tx) => tx.insert(SETTINGS, ['a', 'old']));
-      const skipping: Insertion = { ...SETTINGS, conflict: 'skip', returning: ['key'] };
+      const skipping: BulkInsert = { ...SETTINGS, conflict: 'skip', returning: ['key'] };
       const added = await store.write((tx) => tx.insert(skipping, ['a', 'new', 'b', 'new', 'b', 'twice']));
       assert.deepEqual(plain(added), [{ key: 'b' }]);
       assert.deepEqual(await settings(), [
         { key: 'a', value: 'old' },
         { key: 'b', value: 'new' },
       ]);
-      const counting: Insertion = {
+      const counting: BulkInsert = {
         into: 'list',
         columns: { scope: 'text', kind: 'text', facet: 'text', n: 'integer' },
         conflict: { key: ['scope', 'kind', 'facet'], sum: 'n' },
@@ -97,7 +97,7 @@ for (const database of databases) {
         UniqueViolation,
       );
       await assert.rejects(
-        store.write((tx) => tx.postRows(SETTINGS, ['c', '', 'd', '\0'])),
+        store.write((tx) => tx.insertUnawaited(SETTINGS, ['c', '', 'd', '\0'])),
         { code: Code.INVALID_ARGUMENT },
       );
       assert.equal((await settings()).length, 2);

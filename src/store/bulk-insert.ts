@@ -1,80 +1,88 @@
 import type { Row, Value } from './store.ts';
 
-/** Rows of one shape for one table. Told rather than written out, because each database has its own best way to take many. */
-export interface Insertion {
+/**
+ * An INSERT of any number of rows into one table. It is a description and not a statement, because the two databases have
+ * different fast ways to insert many rows.
+ */
+export interface BulkInsert {
   readonly into: string;
   readonly columns: Readonly<Record<string, ColumnType>>;
   /**
-   * What becomes of a row whose key is there already. Nothing said: the transaction fails. `skip`: the new row is left out.
-   * `sum`: the old row stays, with the new value of that column added to its own.
+   * What to do with a row whose key exists. By default the transaction fails. `skip` leaves the new row out; `sum` adds
+   * the value of a column to that of the existing row; `replace` overwrites the value of a column.
    */
-  readonly conflict?: 'skip' | { readonly key: readonly string[]; readonly sum: string };
-  /** What is answered of each row that was inserted or added to. */
+  readonly conflict?:
+    | 'skip'
+    | { readonly key: readonly string[]; readonly sum: string }
+    | { readonly key: readonly string[]; readonly replace: string };
+  /** Columns to return for each row that was inserted or changed. */
   readonly returning?: readonly string[];
 }
 
 export type ColumnType = 'text' | 'integer' | 'blob' | 'json';
 
-/** How many values make a row. */
-export const widthOf = ({ columns }: Insertion): number => Object.keys(columns).length;
+export const columnCount = ({ columns }: BulkInsert): number => Object.keys(columns).length;
 
-/** What follows the new rows, on both databases. */
-export function ending({ into, conflict, returning }: Insertion): string {
+/** The end of the statement, the same on both databases. */
+export function conflictClause({ into, conflict, returning }: BulkInsert): string {
   const parts: string[] = [];
   if (conflict === 'skip') parts.push('ON CONFLICT DO NOTHING');
   else if (conflict) {
-    const { key, sum } = conflict;
-    parts.push(`ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sum} = ${into}.${sum} + excluded.${sum}`);
+    const change =
+      'sum' in conflict
+        ? `${conflict.sum} = ${into}.${conflict.sum} + excluded.${conflict.sum}`
+        : `${conflict.replace} = excluded.${conflict.replace}`;
+    parts.push(`ON CONFLICT (${conflict.key.join(', ')}) DO UPDATE SET ${change}`);
   }
   if (returning) parts.push(`RETURNING ${returning.join(', ')}`);
   return parts.join(' ');
 }
 
 /**
- * A few lengths, so that a few prepared statements serve any number of rows. One with ON CONFLICT DO UPDATE saves each page
- * that it changes in SQLite, in case it fails halfway: many short ones would write the same page many times.
+ * Rows per statement. A few sizes suffice, so that a few prepared statements serve any number of rows. Large ones matter
+ * with ON CONFLICT DO UPDATE: SQLite journals each page that such a statement changes, once per statement.
  */
-const LENGTHS = [128, 16, 4, 1];
+const BATCH_ROWS = [128, 16, 4, 1];
 
-const texts = new WeakMap<Insertion, Map<number, string>>();
+const statements = new WeakMap<BulkInsert, Map<number, string>>();
 
-/** Inserts rows by statements with a parameter for each value. `values` are those of all rows, one after the other. */
+/** Inserts rows by statements with one parameter per value. `values` holds those of all rows, one row after the other. */
 export function insertValues<R extends Row>(
-  insertion: Insertion,
+  insert: BulkInsert,
   values: readonly Value[],
-  on: {
+  connection: {
     all(text: string, ...params: Value[]): R[];
     run(text: string, ...params: Value[]): unknown;
   },
 ): R[] {
   const returned: R[] = [];
-  const width = widthOf(insertion);
+  const width = columnCount(insert);
   let at = 0;
-  for (const length of LENGTHS) {
-    const size = length * width;
+  for (const rows of BATCH_ROWS) {
+    const size = rows * width;
     for (; at + size <= values.length; at += size) {
-      const text = valuesText(insertion, length);
+      const text = statementFor(insert, rows);
       const params = values.slice(at, at + size);
-      if (insertion.returning) returned.push(...on.all(text, ...params));
-      else on.run(text, ...params);
+      if (insert.returning) returned.push(...connection.all(text, ...params));
+      else connection.run(text, ...params);
     }
   }
   return returned;
 }
 
-function valuesText(insertion: Insertion, rows: number): string {
-  const known = texts.get(insertion) ?? new Map<number, string>();
-  texts.set(insertion, known);
-  const text = known.get(rows) ?? buildValues(insertion, rows);
+function statementFor(insert: BulkInsert, rows: number): string {
+  const known = statements.get(insert) ?? new Map<number, string>();
+  statements.set(insert, known);
+  const text = known.get(rows) ?? buildStatement(insert, rows);
   known.set(rows, text);
   return text;
 }
 
-function buildValues(insertion: Insertion, rows: number): string {
-  const names = Object.keys(insertion.columns);
-  const slots = Array.from({ length: rows }, (_, row) => {
-    const own = names.map((_name, column) => `$${row * names.length + column + 1}`);
-    return `(${own.join(', ')})`;
+function buildStatement(insert: BulkInsert, rows: number): string {
+  const names = Object.keys(insert.columns);
+  const tuples = Array.from({ length: rows }, (_, row) => {
+    const placeholders = names.map((_name, column) => `$${row * names.length + column + 1}`);
+    return `(${placeholders.join(', ')})`;
   });
-  return `INSERT INTO ${insertion.into} (${names.join(', ')}) VALUES ${slots.join(', ')} ${ending(insertion)}`;
+  return `INSERT INTO ${insert.into} (${names.join(', ')}) VALUES ${tuples.join(', ')} ${conflictClause(insert)}`;
 }

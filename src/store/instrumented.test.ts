@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { notFound } from '../base/errors.ts';
 import { unavailable } from './errors.ts';
-import { observeStore } from './instrumented.ts';
+import { instrumentStore } from './instrumented.ts';
 import type { Row, Store, Transaction } from './store.ts';
 
-const transaction = { lock: { share: '', update: '', free: '' } } as Transaction;
+const transaction = { isOnlyWriter: true } as Transaction;
 
 /** A store that answers like SQLite (at once) or like PostgreSQL (later), and what is observed of it. */
 function observed(answer: () => Row[] | Promise<Row[]>) {
   const seen: [operation: string, outcome: string][] = [];
   const store: Store = {
-    reader: { all: answer as Store['reader']['all'], get: () => undefined, bytewise: '' },
+    reader: { all: answer as Store['reader']['all'], get: () => undefined, binaryCollation: '' },
     write: async (work) => work(transaction),
     ping: async () => {},
     close: async () => {},
@@ -20,7 +20,7 @@ function observed(answer: () => Row[] | Promise<Row[]>) {
     assert.ok(seconds >= 0 && seconds < 60);
     seen.push([operation, outcome]);
   };
-  return { seen, store: observeStore(store, { observeDatabase }) };
+  return { seen, store: instrumentStore(store, { observeDatabase }) };
 }
 
 test('an answer that comes at once is passed on at once', () => {

@@ -1,10 +1,11 @@
 import { ApiError } from '../base/errors.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { DatabaseOperation, Metrics } from '../base/metrics.ts';
 import { isUnavailable } from './errors.ts';
-import { type Maybe, type Store, UniqueViolation } from './store.ts';
+import { type Store, UniqueViolation } from './store.ts';
 
 /** The same store, with every read and every transaction counted and timed. */
-export function observeStore(store: Store, { observeDatabase }: Pick<Metrics, 'observeDatabase'>): Store {
+export function instrumentStore(store: Store, { observeDatabase }: Pick<Metrics, 'observeDatabase'>): Store {
   const secondsSince = (start: number): number => (performance.now() - start) / 1000;
 
   function failed(operation: DatabaseOperation, start: number, error: unknown): unknown {
@@ -13,7 +14,7 @@ export function observeStore(store: Store, { observeDatabase }: Pick<Metrics, 'o
   }
 
   /** What came at once is passed on at once: SQLite answers without a turn of the event loop. */
-  function observed<T>(operation: DatabaseOperation, start: number, result: Maybe<T>): Maybe<T> {
+  function observed<T>(operation: DatabaseOperation, start: number, result: MaybePromise<T>): MaybePromise<T> {
     if (result instanceof Promise) return observedLater(operation, start, result);
     observeDatabase(operation, 'ok', secondsSince(start));
     return result;

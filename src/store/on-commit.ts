@@ -1,7 +1,7 @@
 import type { Store } from './store.ts';
 
 /** The same store, which says after every commit that something was written. */
-export const announceWrites = (store: Store, announce: () => void): Store => ({
+export const withCommitHook = (store: Store, announce: () => void): Store => ({
   ...store,
   async write(work, how) {
     const result = await store.write(work, how);

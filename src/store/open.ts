@@ -31,7 +31,7 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
     return describing(`the database ${path}`, async () => {
       const store = await openSqlite(path);
       await update(store, sqliteDialect);
-      return store.remembering({ resource: 'uid', setting: 'key' });
+      return store.withRowCache({ resource: 'uid', setting: 'key' });
     });
   }
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {

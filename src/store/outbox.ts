@@ -1,4 +1,4 @@
-import type { Insertion } from './bulk-insert.ts';
+import type { BulkInsert } from './bulk-insert.ts';
 import type { Transaction } from './store.ts';
 
 /** An event of a change, in the words of CloudEvents. It is delivered if and only if its transaction commits. */
@@ -20,7 +20,7 @@ export interface OutboxEvent {
   readonly body?: { readonly type?: string; readonly json: string } | undefined;
 }
 
-const EVENTS: Insertion = {
+const EVENTS: BulkInsert = {
   into: 'outbox',
   columns: {
     ...{ event_id: 'text', type: 'text', subject: 'text', scope: 'text', time: 'integer', audience: 'text' },
@@ -29,7 +29,7 @@ const EVENTS: Insertion = {
 };
 
 export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<void> {
-  tx.postRows(EVENTS, [
+  tx.insertUnawaited(EVENTS, [
     event.id,
     event.type,
     event.subject,

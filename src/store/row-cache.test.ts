@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createMemory, type Memory } from './row-cache.ts';
+import { createRowCache, type RowCache } from './row-cache.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
@@ -12,86 +12,86 @@ describe('a memory', () => {
   let version: number | undefined = 1;
   let asked = 0;
   const memoryOf = () =>
-    createMemory(() => {
+    createRowCache(() => {
       asked++;
       return version;
     });
 
   it('recalls what was kept, by kind', () => {
     const memory = memoryOf();
-    memory.keep(memory.mark(), 'repo', 'a', 'app');
-    assert.equal(memory.recall('repo', 'a'), 'app');
-    assert.equal(memory.recall('group', 'a'), undefined);
-    assert.equal(memory.recall('repo', 'b'), undefined);
+    memory.put(memory.epoch(), 'repo', 'a', 'app');
+    assert.equal(memory.get('repo', 'a'), 'app');
+    assert.equal(memory.get('group', 'a'), undefined);
+    assert.equal(memory.get('repo', 'b'), undefined);
   });
 
   it('forgets rows that changed here, and everything when others wrote or nobody can tell', () => {
     const memory = memoryOf();
-    for (const key of ['a', 'b']) memory.keep(memory.mark(), 'repo', key, key);
-    memory.forget(new Set(['a']));
-    assert.equal(memory.recall('repo', 'a'), undefined);
-    assert.equal(memory.recall('repo', 'b'), 'b');
+    for (const key of ['a', 'b']) memory.put(memory.epoch(), 'repo', key, key);
+    memory.invalidate(new Set(['a']));
+    assert.equal(memory.get('repo', 'a'), undefined);
+    assert.equal(memory.get('repo', 'b'), 'b');
     version = 2;
-    memory.renew();
-    assert.equal(memory.recall('repo', 'b'), undefined);
+    memory.revalidate();
+    assert.equal(memory.get('repo', 'b'), undefined);
     version = undefined;
-    memory.renew();
-    memory.keep(memory.mark(), 'repo', 'b', 'b');
-    memory.renew();
-    assert.equal(memory.recall('repo', 'b'), undefined);
+    memory.revalidate();
+    memory.put(memory.epoch(), 'repo', 'b', 'b');
+    memory.revalidate();
+    assert.equal(memory.get('repo', 'b'), undefined);
   });
 
   it('keeps nothing that was read before a change', () => {
     const memory = memoryOf();
-    const mark = memory.mark();
-    memory.forget(new Set(['other']));
-    memory.keep(mark, 'repo', 'a', 'old');
-    assert.equal(memory.recall('repo', 'a'), undefined);
+    const mark = memory.epoch();
+    memory.invalidate(new Set(['other']));
+    memory.put(mark, 'repo', 'a', 'old');
+    assert.equal(memory.get('repo', 'a'), undefined);
   });
 
   it('looks for changes of others at least once in each turn of the event loop', async () => {
     const memory = memoryOf();
-    memory.recall('repo', 'a');
+    memory.get('repo', 'a');
     const before = asked;
-    memory.recall('repo', 'a');
+    memory.get('repo', 'a');
     assert.equal(asked, before);
     await nextTurn();
-    memory.recall('repo', 'a');
+    memory.get('repo', 'a');
     assert.equal(asked, before + 1);
   });
 
   it('is bounded', () => {
     const memory = memoryOf();
-    for (let i = 0; i < 3_000; i++) memory.keep(memory.mark(), 'repo', `${i}`, i);
-    assert.equal(memory.recall('repo', '0'), undefined);
-    assert.equal(memory.recall('repo', '2999'), 2999);
+    for (let i = 0; i < 3_000; i++) memory.put(memory.epoch(), 'repo', `${i}`, i);
+    assert.equal(memory.get('repo', '0'), undefined);
+    assert.equal(memory.get('repo', '2999'), 2999);
   });
 });
 
 describe('the memory of SQLite', () => {
   let directory: string;
   let store: Store;
-  let memory: Memory;
+  let memory: RowCache;
   const path = (): string => join(directory, 'test.db');
   const run = (sql: string, ...keys: string[]) => store.write((tx) => tx.run(sql, ...keys));
   /** As a request reads: from memory, or else from the table. */
   const read = async (key: string): Promise<unknown> => {
-    const known = memory.recall('item', key);
+    const known = memory.get('item', key);
     if (known !== undefined) return known;
-    const mark = memory.mark();
+    const mark = memory.epoch();
     const row = await store.reader.get<{ body: string }>('SELECT body FROM item WHERE key = $1', key);
-    if (row) memory.keep(mark, 'item', key, row.body);
+    if (row) memory.put(mark, 'item', key, row.body);
     return row?.body;
   };
-  const isKnown = (key: string): boolean => memory.recall('item', key) !== undefined;
+  const isKnown = (key: string): boolean => memory.get('item', key) !== undefined;
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'wharf-memory-'));
     const plain = await openSqlite(path());
     store = plain;
     await run('CREATE TABLE item (key TEXT PRIMARY KEY, body TEXT NOT NULL)');
-    store = plain.remembering({ item: 'key' });
-    memory = store.reader.memory ?? assert.fail('it has none');
+    store = plain.withRowCache({ item: 'key' });
+    memory = store.reader.rowCache ?? assert.fail('it has none');
     for (const key of ['a', 'b']) await run('INSERT INTO item (key, body) VALUES ($1, $2)', key, 'old');
     for (const key of ['a', 'b']) await read(key);
   });
@@ -133,10 +133,10 @@ describe('the memory of SQLite', () => {
 
   it('keeps nothing that was read before a commit and is kept after it', async () => {
     await run('UPDATE item SET body = $1 WHERE key = $2', 'older', 'a');
-    const mark = memory.mark();
+    const mark = memory.epoch();
     const row = await store.reader.get<{ body: string }>('SELECT body FROM item WHERE key = $1', 'a');
     await run('UPDATE item SET body = $1 WHERE key = $2', 'newer', 'a');
-    memory.keep(mark, 'item', 'a', row?.body ?? '');
+    memory.put(mark, 'item', 'a', row?.body ?? '');
     assert.equal(await read('a'), 'newer');
   });
 
@@ -154,12 +154,12 @@ describe('the memory of SQLite', () => {
     const other = await openSqlite(path());
     await other.write((tx) => tx.run("UPDATE item SET body = 'theirs' WHERE key = 'a'"));
     await other.close();
-    memory.renew();
+    memory.revalidate();
     assert.equal(await read('a'), 'theirs');
     assert.equal(isKnown('b'), false);
   });
 
   it('is not there within a transaction', async () => {
-    await store.write((tx) => assert.equal(tx.memory, undefined));
+    await store.write((tx) => assert.equal(tx.rowCache, undefined));
   });
 });

@@ -4,34 +4,34 @@ import { createLru } from '../base/lru.ts';
  * What was made of rows, for as long as they are as they were. Offered by a database that can tell when this ends: SQLite,
  * where this process sees its own changes row by row and can ask whether anybody else made some.
  */
-export interface Memory {
+export interface RowCache {
   /** Looks whether another process has changed anything, and forgets everything if so. */
-  renew(): void;
+  revalidate(): void;
   /** What is known under the key of a row, as new as the last `renew` of this turn of the event loop; that comes by itself. */
-  recall(kind: string, key: string): unknown;
+  get(kind: string, key: string): unknown;
   /** To be taken before rows are read of which something is to be kept. */
-  mark(): number;
+  epoch(): number;
   /** Keeps what was made of a row that was read after `mark`, unless anything has changed since. */
-  keep(mark: number, kind: string, key: string, value: NonNullable<unknown>): void;
+  put(mark: number, kind: string, key: string, value: NonNullable<unknown>): void;
 }
 
-export interface OwnMemory extends Memory {
+export interface WritableRowCache extends RowCache {
   /** Rows with these keys have other contents from now on. */
-  forget(keys: ReadonlySet<string>): void;
+  invalidate(keys: ReadonlySet<string>): void;
 }
 
 /** With the decoded message and its JSON a usual row takes 3 KB. */
-const MAX_KEPT = 2_000;
+const MAX_ROWS = 2_000;
 
-interface Kept {
+interface CachedRow {
   readonly kind: string;
   readonly value: NonNullable<unknown>;
 }
 
 /** `othersVersion` differs after every commit of another process, and only then; undefined when that cannot be told. */
-export function createMemory(othersVersion: () => number | undefined): OwnMemory {
+export function createRowCache(othersVersion: () => number | undefined): WritableRowCache {
   // Two kinds may share a key; the later one then takes the place.
-  let known = createLru<string, Kept>(MAX_KEPT);
+  let known = createLru<string, CachedRow>(MAX_ROWS);
   let version: number | undefined;
   let moment = 0;
   let isRenewed = false;
@@ -44,7 +44,7 @@ export function createMemory(othersVersion: () => number | undefined): OwnMemory
     if (newest === undefined || newest !== version) {
       version = newest;
       moment++;
-      known = createLru(MAX_KEPT);
+      known = createLru(MAX_ROWS);
     }
     if (isRenewed) return;
     isRenewed = true;
@@ -52,22 +52,22 @@ export function createMemory(othersVersion: () => number | undefined): OwnMemory
   }
 
   return {
-    renew,
-    recall(kind, key) {
+    revalidate: renew,
+    get(kind, key) {
       if (!isRenewed) renew();
       const found = known.get(key);
       return found?.kind === kind ? found.value : undefined;
     },
-    mark() {
+    epoch() {
       if (!isRenewed) renew();
       return moment;
     },
-    keep(mark, kind, key, value) {
+    put(mark, kind, key, value) {
       if (mark === moment) known.set(key, { kind, value });
     },
-    forget(keys) {
+    invalidate(keys) {
       moment++;
-      if (keys.size > MAX_KEPT) known = createLru(MAX_KEPT);
+      if (keys.size > MAX_ROWS) known = createLru(MAX_ROWS);
       else for (const key of keys) known.delete(key);
     },
   };

@@ -111,7 +111,7 @@ for (const database of databases) {
     it('loses no update of concurrent writers that lock what they read', async () => {
       await store.write(put('n', '0'));
       const increment = async (tx: Transaction) => {
-        const row = await tx.get<{ value: string }>(`SELECT value FROM setting WHERE key = $1${tx.lock.update}`, 'n');
+        const row = await tx.forUpdate.get<{ value: string }>('SELECT value FROM setting WHERE key = $1', 'n');
         await tx.run('UPDATE setting SET value = $1 WHERE key = $2', String(Number(row?.value) + 1), 'n');
       };
       await Promise.all(Array.from({ length: 100 }, () => store.write(increment)));
@@ -155,7 +155,7 @@ for (const database of databases) {
 
     it('commits what was posted with all else, and nothing of it when a posted statement fails', async () => {
       await store.write(async (tx) => {
-        tx.post(PUT, 'a', 'posted');
+        tx.runUnawaited(PUT, 'a', 'posted');
         await tx.run(PUT, 'b', 'run');
       });
       assert.deepEqual(await keys(), ['a', 'b']);
@@ -167,7 +167,7 @@ for (const database of databases) {
         await assert.rejects(
           store.write(async (tx) => {
             await tx.run(PUT, 'c', '');
-            tx.post(PUT, bad, '');
+            tx.runUnawaited(PUT, bad, '');
           }),
           failure,
         );
@@ -200,7 +200,7 @@ for (const database of databases) {
       await store.write(async (tx) => {
         for (const name of names) await tx.run(insert, name, JSON.stringify({ name }), new Uint8Array(0));
       });
-      const name = `(keys ->> 'name')${store.reader.bytewise}`;
+      const name = `(keys ->> 'name')${store.reader.binaryCollation}`;
       const rows = await store.reader.all(
         `SELECT uid FROM resource WHERE kind = 'sorted' AND ${name} > $1 ORDER BY ${name}`,
         'A',

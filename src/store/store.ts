@@ -1,53 +1,56 @@
-import type { Insertion } from './bulk-insert.ts';
-import type { Memory } from './row-cache.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import type { BulkInsert } from './bulk-insert.ts';
+import type { RowCache } from './row-cache.ts';
 
 /** What a column can hold on both databases. Timestamps are integer milliseconds. */
 export type Value = string | number | Uint8Array | null;
 export type Row = Record<string, Value>;
 
-/** SQLite answers at once, PostgreSQL later; `await` takes both and costs nothing extra for the former. */
-export type Maybe<T> = T | Promise<T>;
-
 /**
- * Statements are constant texts with `$1`-style parameters, understood by both databases.
- * Each text is prepared once per connection, so never build one from request data. Those who ask the same at the same time
- * may share an answer, so a read has no effect, and nobody changes a row that they were given.
+ * Runs SELECT statements. A statement is a constant text with `$1`-style parameters that both databases understand. Each
+ * text is prepared once per connection, so request data must never become part of it. Concurrent equal reads may share
+ * one result, so callers must not change the rows that they get.
  */
 export interface Reader {
-  all<R extends Row>(sql: string, ...params: Value[]): Maybe<R[]>;
-  get<R extends Row>(sql: string, ...params: Value[]): Maybe<R | undefined>;
-  /** Appended to a text expression that is no column, to make it compare bytewise as all text columns do. */
-  readonly bytewise: string;
+  all<R extends Row>(sql: string, ...params: Value[]): MaybePromise<R[]>;
+  get<R extends Row>(sql: string, ...params: Value[]): MaybePromise<R | undefined>;
+  /** Appended to a text expression that is not a column, so that it compares bytewise as all text columns do. */
+  readonly binaryCollation: string;
   /**
-   * Where a loop over a few sorted runs of rows ends each run as soon as no further row of it can be among the first ones:
-   * the table that has the elements of a JSON array.
+   * The table function that returns the elements of a JSON array, on a database that stops reading a sorted run of rows
+   * as soon as no further row can be on the page.
    */
-  readonly loopOver?: string;
-  /** Where the database can tell what has changed: what was made of rows that were read before. */
-  readonly memory?: Memory;
+  readonly jsonElements?: string;
+  /** Objects made from rows, on a database that reports which rows have changed. */
+  readonly rowCache?: RowCache;
 }
 
 /**
- * A transaction. Everything written through it commits together or not at all. A statement that fails ends it, as
- * PostgreSQL has it: every later statement fails too, and so does the write, even if `work` swallows the error.
+ * A transaction: everything written through it commits together or not at all. The first statement that fails ends it, as
+ * in PostgreSQL: later statements fail too, and so does the write, even if `work` catches the error.
  */
 export interface Transaction extends Reader {
-  /** Runs a statement and answers how many rows it changed. */
-  run(sql: string, ...params: Value[]): Maybe<number>;
-  /** Inserts any number of rows, whose values come one after the other, and answers what the insertion returns of them. */
-  insert<R extends Row>(insertion: Insertion, values: readonly Value[]): Maybe<R[]>;
-  /** Runs a statement that nothing waits for but the commit, which fails with it. */
-  post(sql: string, ...params: Value[]): void;
-  /** The same for rows. */
-  postRows(insertion: Insertion, values: readonly Value[]): void;
-  /**
-   * Appended to a SELECT to hold its rows until commit; empty where writers are serial anyway. `free` passes over rows
-   * that others hold instead of waiting for them.
-   */
-  readonly lock: { readonly share: string; readonly update: string; readonly free: string };
+  /** Reads that lock their rows until the commit: others can read the rows and lock them in the same way, not change them. */
+  readonly forShare: Reader;
+  /** Reads that lock their rows until the commit, for changing them. */
+  readonly forUpdate: Reader;
+  /** The same, without the rows that another transaction has locked. */
+  readonly forUpdateSkipLocked: Reader;
+  /** Whether no other transaction can write at the same time, so that rows cannot change between a read and the commit. */
+  readonly isOnlyWriter: boolean;
+  /** Inserts rows, whose values follow one another in `values`, and returns the columns that `insert` asks for. */
+  insert<R extends Row>(insert: BulkInsert, values: readonly Value[]): MaybePromise<R[]>;
+  /** The same without waiting. A failure becomes the failure of the commit. */
+  insertUnawaited(insert: BulkInsert, values: readonly Value[]): void;
+  /** Runs any other statement and returns how many rows it changed. */
+  run(sql: string, ...params: Value[]): MaybePromise<number>;
+  /** The same without waiting. A failure becomes the failure of the commit. */
+  runUnawaited(sql: string, ...params: Value[]): void;
+  /** Runs an UPDATE or DELETE and returns the rows of its RETURNING clause. */
+  runReturning<R extends Row>(sql: string, ...params: Value[]): MaybePromise<R[]>;
 }
 
-/** A row with the same unique key is there already. It ends the transaction, as every failed statement does. */
+/** A row with the same unique key exists. Like every failed statement, it ends the transaction. */
 export class UniqueViolation extends Error {
   override readonly name = 'UniqueViolation';
   readonly table: string;
@@ -59,17 +62,20 @@ export class UniqueViolation extends Error {
 }
 
 export interface WriteOptions {
-  /** Says that the work adds rows and changes none that others may change, so that it may share its transaction. */
-  readonly adds?: boolean | undefined;
+  /**
+   * The work reads and calls `insert`, and normally nothing else, so it may share a transaction with other such work. If
+   * it does call another write method, it is rolled back and runs again in a transaction of its own.
+   */
+  readonly appendOnly?: boolean | undefined;
 }
 
 export interface Store {
   readonly reader: Reader;
   /**
-   * Runs `work` in a transaction and answers after the commit is durable. `work` may run again after a
-   * conflict with another server, so it must have no effect but through its transaction, which it also reads by.
+   * Runs `work` in a transaction and returns after the commit is durable. `work` may run again after a conflict with
+   * another transaction, so it must have no effect except through `tx`, and must read through `tx` too.
    */
-  write<T>(work: (tx: Transaction) => Maybe<T>, options?: WriteOptions): Promise<T>;
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions): Promise<T>;
   /** A cheap query that fails when the database cannot be reached. */
   ping(): Promise<void>;
   close(): Promise<void>;

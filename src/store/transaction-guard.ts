@@ -1,30 +1,31 @@
-import type { Maybe, Transaction } from './store.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import type { Reader, Transaction } from './store.ts';
 
-export interface Session {
+export interface GuardedTransaction {
   readonly tx: Transaction;
   /** The first error that a statement of this transaction met. */
   failure(): unknown;
-  /** No statement runs through `tx` from here on. */
+  /** Refuses every later statement through `tx`. */
   end(): void;
 }
 
-/** What a connection offers to a transaction. */
-export type Statements = Omit<Transaction, 'post' | 'postRows'>;
+/** What a connection implements of a transaction. */
+export type Statements = Omit<Transaction, 'runUnawaited' | 'insertUnawaited'>;
 
 /**
- * The transaction that one run of a write's work sees. It makes both databases fail alike: after a failed statement
- * none other runs, and one that was not awaited cannot slip into a later transaction on the same connection.
+ * Wraps the transaction that one run of a write's work uses, so that both databases fail alike. After a failed statement
+ * no other runs, and a statement that was not awaited cannot end up in a later transaction on the same connection.
  */
-export function openSession(on: Statements): Session {
-  let open = true;
+export function guardTransaction(statements: Statements): GuardedTransaction {
+  let isOpen = true;
   let failure: unknown;
 
   const fail = (error: unknown): never => {
     failure ??= error;
     throw error;
   };
-  const guard = <T>(statement: () => Maybe<T>): Maybe<T> => {
-    if (!open) throw new Error('a statement came after the end of its transaction');
+  const guard = <T>(statement: () => MaybePromise<T>): MaybePromise<T> => {
+    if (!isOpen) throw new Error('a statement was sent after the end of its transaction');
     if (failure !== undefined) throw failure;
     try {
       const result = statement();
@@ -33,27 +34,40 @@ export function openSession(on: Statements): Session {
       return fail(error);
     }
   };
-
-  /** Its failure is kept for the end of the transaction. */
-  const unawaited = (done: Maybe<unknown>): void => {
+  const guardReader = (reader: Reader): Reader => ({
+    all: (sql, ...params) => guard(() => reader.all(sql, ...params)),
+    get: (sql, ...params) => guard(() => reader.get(sql, ...params)),
+    binaryCollation: reader.binaryCollation,
+  });
+  /** `fail` has recorded its error for the end of the transaction. */
+  const unawaited = (done: MaybePromise<unknown>): void => {
     if (done instanceof Promise) done.catch(() => {});
   };
 
   return {
     tx: {
-      all: (sql, ...params) => guard(() => on.all(sql, ...params)),
-      get: (sql, ...params) => guard(() => on.get(sql, ...params)),
-      run: (sql, ...params) => guard(() => on.run(sql, ...params)),
-      insert: (insertion, values) => (values.length === 0 ? [] : guard(() => on.insert(insertion, values))),
-      post: (sql, ...params) => unawaited(guard(() => on.run(sql, ...params))),
-      postRows: (insertion, values) =>
-        values.length === 0 ? undefined : unawaited(guard(() => on.insert(insertion, values))),
-      bytewise: on.bytewise,
-      lock: on.lock,
+      ...guardReader(statements),
+      // Most transactions use none or one of these.
+      get forShare() {
+        return guardReader(statements.forShare);
+      },
+      get forUpdate() {
+        return guardReader(statements.forUpdate);
+      },
+      get forUpdateSkipLocked() {
+        return guardReader(statements.forUpdateSkipLocked);
+      },
+      isOnlyWriter: statements.isOnlyWriter,
+      insert: (insert, values) => (values.length === 0 ? [] : guard(() => statements.insert(insert, values))),
+      insertUnawaited: (insert, values) =>
+        values.length === 0 ? undefined : unawaited(guard(() => statements.insert(insert, values))),
+      run: (sql, ...params) => guard(() => statements.run(sql, ...params)),
+      runUnawaited: (sql, ...params) => unawaited(guard(() => statements.run(sql, ...params))),
+      runReturning: (sql, ...params) => guard(() => statements.runReturning(sql, ...params)),
     },
     failure: () => failure,
     end() {
-      open = false;
+      isOpen = false;
     },
   };
 }

@@ -68,7 +68,7 @@ test('/readyz does not wait for a database that hangs', async (t) => {
 
 test('/metrics answers in the Prometheus text format', async (t) => {
   const metrics = createMetrics();
-  metrics.observe('a.B/Get', 'rest', 'OK', 0.1);
+  metrics.observeRequest('a.B/Get', 'rest', 'OK', 0.1);
   const answer = await (await serve(t, undefined, metrics))('/metrics');
   assert.equal(answer.status, 200);
   assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);

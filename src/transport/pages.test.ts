@@ -6,14 +6,14 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { create, fromBinary } from '@bufbuild/protobuf';
 import { until as untilRight } from '../../test/support/eventually.ts';
-import { nobody } from '../access/caller.ts';
+import { anonymousCaller } from '../access/caller.ts';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import { createLogger } from '../base/log.ts';
 import { type GroupList, GroupListSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';
 import { encodeJson } from '../contract/json/encode.ts';
 import { files, methodTable } from '../contract/method-table.ts';
 import { createPipeline } from '../pipeline/pipeline.ts';
-import type { Pages } from '../resource/operation.ts';
+import type { ListStream } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
 import { createRest } from './rest/handler.ts';
 import { grpcClient, startServer } from './server.testing.ts';
@@ -33,7 +33,7 @@ interface Course {
 }
 
 /** A list without an end. */
-async function* endless(course: Course, name: string): Pages {
+async function* endless(course: Course, name: string): ListStream {
   try {
     for (;;) {
       course.read++;
@@ -48,7 +48,7 @@ async function* endless(course: Course, name: string): Pages {
 /** A server over both wires whose list of groups has these pages. */
 async function serve(
   t: TestContext,
-  pages: () => Pages,
+  pages: () => ListStream,
   { timeoutMs = 60_000, maxListBytes }: { timeoutMs?: number; maxListBytes?: number } = {},
 ) {
   const methods = methodTable(files);
@@ -57,15 +57,15 @@ async function serve(
   const responses: ServerResponse[] = [];
   const log = createLogger({ level: 'info', destination: { write: (line) => logged.push(line) } });
   const call = createPipeline({
-    operations: { [LIST]: { mode: 'pages', run: pages } },
+    operations: { [LIST]: { mode: 'stream', run: pages } },
     store: { reader: {} } as Store,
-    authenticate: () => nobody,
-    nobody,
+    authenticate: () => anonymousCaller,
+    anonymous: anonymousCaller,
     clock: Date.now,
     timeoutMs,
     log,
     metrics: {
-      observe: (_method, wire, code) => observed.push(`${wire} ${code}`),
+      observeRequest: (_method, wire, code) => observed.push(`${wire} ${code}`),
       inFlight: { enter() {}, leave() {} },
     },
   });
@@ -101,7 +101,7 @@ async function serve(
 
 const until = (isSo: () => boolean): Promise<boolean> => untilRight(async () => isSo(), Boolean);
 
-async function* threePages(): Pages {
+async function* threePages(): ListStream {
   yield pageOf('a', 'b');
   yield pageOf();
   yield pageOf('c');

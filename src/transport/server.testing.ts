@@ -12,7 +12,7 @@ import {
   PingResponseSchema,
 } from '../contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { files as contract, methodTable } from '../contract/method-table.ts';
-import type { Call } from '../pipeline/call.ts';
+import type { Dispatch } from '../pipeline/call.ts';
 import { createGrpc } from './grpc/grpc.ts';
 import type { Limits } from './limits.ts';
 import { createListener, type Listener } from './listener.ts';
@@ -34,7 +34,7 @@ export interface TestServer extends Listener {
 
 export interface TestServerOptions {
   readonly http?: (req: IncomingMessage, res: ServerResponse) => void;
-  readonly call?: Call;
+  readonly call?: Dispatch;
   readonly tls?: boolean;
   readonly limits?: Limits;
   readonly files?: readonly DescFile[];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { durationFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { nobody } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/caller.ts';
 import { ApiError, Code } from '../../src/base/errors.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import { listOf } from '../../src/contract/capabilities.ts';
@@ -81,7 +81,7 @@ for (const database of databases) {
       const redeem = (code: string, identity = newUid(ROOT), email?: TokenEmail) =>
         store.write((db) =>
           redeemInvite(
-            { method, caller: nobody, authorization: undefined, now, db, unchanged() {}, setHeader() {} },
+            { method, caller: anonymousCaller, authorization: undefined, now, db, unchanged() {}, setHeader() {} },
             code,
             identity,
             email,

@@ -10,7 +10,7 @@ import {
 } from '../../src/contract/gen/wharfinger/access/v1/access_requests_pb.js';
 import { accessRequests } from '../../src/domains/iam/joining/access-requests.ts';
 import { find } from '../../src/resource/read.ts';
-import { insert, remove } from '../../src/resource/write.ts';
+import { deleteOne, insert } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import { builtinUid, callerWith, person } from '../support/callers.ts';
 import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
@@ -197,7 +197,7 @@ async function makeOlder(bench: Bench, uid: string, age: number): Promise<void> 
       const stored = await find(tx, accessRequests, uid);
       assert.ok(stored);
       const { parent, message } = stored;
-      await remove(tx, accessRequests, stored);
+      await deleteOne(tx, accessRequests, stored);
       await insert(tx, accessRequests, { uid, parent, message: message as AccessRequest }, Date.now() - age);
     });
   } finally {

@@ -11,7 +11,7 @@ import { Identities } from '../../src/contract/gen/platform/iam/v1/identity.plat
 import { RoleBindings } from '../../src/contract/gen/platform/iam/v1/role_binding.platform_pb.js';
 import { SecurityTokenService } from '../../src/contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { Registry, CatalogTier as V1Tier } from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { betaIdOf } from '../../src/contract/v2beta1.ts';
+import { v2beta1Id } from '../../src/contract/v2beta1.ts';
 import { everywhere } from '../support/every-database-and-wire.ts';
 import { rejects } from '../support/rejects.ts';
 
@@ -45,7 +45,7 @@ everywhere('known clients', (bench) => {
 
     const identity = { uid: made.id, name: newName() };
     const { updateIdentity } = IdentitiesService.method;
-    const beta = betaIdOf(`${IdentitiesService.typeName}/${updateIdentity.name}`) ?? assert.fail();
+    const beta = v2beta1Id(`${IdentitiesService.typeName}/${updateIdentity.name}`) ?? assert.fail();
     for (const id of [{}, { id: beta }]) {
       const request = { identity, updateMask: { paths: ['*'] } };
       const { createTime } = await bench.api.call(updateIdentity, request, { token: bench.server.token, ...id });
@@ -90,7 +90,7 @@ everywhere('known clients', (bench) => {
 
   test('GetGroup on something that is not a uid is INVALID_ARGUMENT', async () => {
     const { getGroup } = GroupsService.method;
-    const id = betaIdOf(`${GroupsService.typeName}/${getGroup.name}`) ?? assert.fail();
+    const id = v2beta1Id(`${GroupsService.typeName}/${getGroup.name}`) ?? assert.fail();
     for (const uid of ['my-org', 'a/b', bench.org.slice(1), `${bench.org}/`, bench.org.toUpperCase()]) {
       const refused = await rejects(bench.api.call(getGroup, { uid }), Code.INVALID_ARGUMENT);
       assert.deepEqual(refused.fields, ['uid']);

@@ -4,7 +4,7 @@ import { Code } from '../../src/base/errors.ts';
 import { type CapabilitySet, covers, NO_CAPABILITIES, setOf } from '../../src/contract/capabilities.ts';
 import type { Method } from '../../src/contract/method.ts';
 import { files, methodTable } from '../../src/contract/method-table.ts';
-import { withBeta } from '../../src/contract/v2beta1.ts';
+import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { callerWith, stranger } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
@@ -31,7 +31,7 @@ const idOf = ({ parent, name }: Method['desc']): string => `${parent.typeName}/$
 /** What a method is called has little to do with the database: on the second, earlier versions are tried by a few over gRPC. */
 const earlier = /^chainguard\.platform\.(?!\w+\.v2\.)/;
 const FEW: readonly string[] = ['owner', 'viewer', 'stranger'];
-const served = withBeta(methodTable(files));
+const served = withV2beta1(methodTable(files));
 
 for (const database of databases) {
   describe(`who may call what on ${database.name}`, () => {

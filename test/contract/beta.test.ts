@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { files, methodTable, v2Files } from '../../src/contract/method-table.ts';
-import { betaFiles, withBeta } from '../../src/contract/v2beta1.ts';
+import { v2beta1Files, withV2beta1 } from '../../src/contract/v2beta1.ts';
 import { differences } from './comparison.ts';
 import { declaredByDescriptors } from './descriptors.ts';
 import type { Declarations } from './facts.ts';
@@ -13,7 +13,7 @@ const asBeta = (declared: Declarations): Declarations =>
 const plain = (declared: Declarations): Declarations => new Map(JSON.parse(JSON.stringify([...declared])));
 
 test('v2beta1 is v2 in all but the name', (t) => {
-  const beta = betaFiles(v2Files);
+  const beta = v2beta1Files(v2Files);
   const found = differences(asBeta(declaredByDescriptors(v2Files)), plain(declaredByDescriptors(beta)));
   assert.deepEqual(found, []);
   t.diagnostic(`${methodTable(beta).length} methods, ${found.length} differences`);
@@ -21,11 +21,11 @@ test('v2beta1 is v2 in all but the name', (t) => {
 
 test('the table has every v2 method twice, and all others once', () => {
   const table = methodTable(files);
-  const served = withBeta(table);
+  const served = withV2beta1(table);
   assert.equal(new Set(served.map(({ id }) => id)).size, table.length + 78);
   const rows = served.slice(table.length).map(({ id, routes, event }) => ({ id, routes, event }));
   assert.deepEqual(
     rows,
-    methodTable(betaFiles(v2Files)).map(({ id, routes, event }) => ({ id, routes, event })),
+    methodTable(v2beta1Files(v2Files)).map(({ id, routes, event }) => ({ id, routes, event })),
   );
 });

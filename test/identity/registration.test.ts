@@ -8,7 +8,7 @@ import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.j
 import { identities } from '../../src/domains/iam/identities/identities.ts';
 import { bindingsOf, roleBindings } from '../../src/domains/iam/roles/role-bindings.ts';
 import { find } from '../../src/resource/read.ts';
-import { remove } from '../../src/resource/write.ts';
+import { deleteOne } from '../../src/resource/write.ts';
 import { databases } from '../support/databases.ts';
 import { type House, ISSUER, OURS, openHouse, refused } from './server-parts.ts';
 
@@ -115,7 +115,7 @@ for (const database of databases) {
       assert.equal((await events()).length, before + 1);
 
       const [binding = assert.fail()] = await bindingsOf(house.store.reader, uid);
-      await house.store.write((tx) => remove(tx, roleBindings, binding));
+      await house.store.write((tx) => deleteOne(tx, roleBindings, binding));
       assert.deepEqual(await register(token), first);
       assert.deepEqual(await bindingsOf(house.store.reader, uid), [], 'what was taken away does not come back');
 

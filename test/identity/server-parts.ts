@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { create, type DescMethodUnary, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import { createAccess } from '../../src/access/access.ts';
-import { nobody } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/caller.ts';
 import { type Code, unauthenticated } from '../../src/base/errors.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
@@ -24,7 +24,7 @@ import { createAuthenticator } from '../../src/identity/login/authenticate.ts';
 import type { AuthenticateUpstream, UpstreamClaims } from '../../src/identity/sts/exchange.ts';
 import { createIssuer } from '../../src/identity/sts/issuer.ts';
 import { createPipeline } from '../../src/pipeline/pipeline.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Database } from '../support/databases.ts';
@@ -74,7 +74,7 @@ export async function openHouse(database: Database) {
   const issuer = await createIssuer({ store, masterKey, clock, publicUrl, verifyStranger, authenticateUpstream });
   const call = createPipeline({
     operations: {
-      ...createOperations(pageTokens(randomBytes(32)), {
+      ...createOperations(createPageTokens(randomBytes(32)), {
         seal: () => assert.fail(),
         publicUrl,
         sinkProblem: () => undefined,
@@ -92,7 +92,7 @@ export async function openHouse(database: Database) {
       publicUrl,
       seen() {},
     }),
-    nobody,
+    anonymous: anonymousCaller,
     clock,
     timeoutMs: 10_000,
     log: silent,

@@ -17,8 +17,8 @@ import { files, methodTable } from '../../src/contract/method-table.ts';
 import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
 import { defineResource, type Resource, type Stored } from '../../src/resource/definition.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
-import { insertAll, remove, update } from '../../src/resource/write.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
+import { deleteOne, insertAll, update } from '../../src/resource/write.ts';
 import type { Store } from '../../src/store/store.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
@@ -190,7 +190,7 @@ for (const database of databases) {
     describe(`filtering ${what} on ${database.name}`, () => {
       let store: Store;
       let known: Stored[] = [];
-      const lister = createLister(resource, ListAdvisoriesRequestSchema, pageTokens(Buffer.alloc(32)));
+      const lister = createLister(resource, ListAdvisoriesRequestSchema, createPageTokens(Buffer.alloc(32)));
       const org = newUid(ROOT);
       const team = newUid(org);
       const [crew, leaf] = [newUid(team), newUid(org)];
@@ -209,12 +209,12 @@ for (const database of databases) {
           }
           // Some change, some go.
           for (let i = 0; i < ROWS; i += 4) {
-            const before = known[i] as Stored;
-            const { advisoryId } = before.message as Advisory;
+            const before = known[i] as Stored<Advisory>;
+            const { advisoryId } = before.message;
             const message = { ...clone(AdvisorySchema, anyAdvisory(i * 11 + 5)), uid: before.uid, advisoryId };
             known[i] = await update(tx, resource, before, { message, state: undefined }, START + 50 + (i % 3));
           }
-          for (let i = 0; i < ROWS; i += 9) await remove(tx, resource, known[i] as Stored);
+          for (let i = 0; i < ROWS; i += 9) await deleteOne(tx, resource, known[i] as Stored);
           known = known.filter((_, i) => i % 9 !== 0);
         });
       });

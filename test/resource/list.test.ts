@@ -12,9 +12,9 @@ import {
 } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { groups } from '../../src/domains/iam/groups/groups.ts';
+import type { Caller } from '../../src/resource/caller.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
-import type { Caller } from '../../src/resource/operation.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
@@ -22,7 +22,7 @@ import { databases, temporaryStore } from '../support/databases.ts';
 const method = methodTable(files).find(({ id }) => id.endsWith('GroupsService/ListGroups'));
 assert.ok(method);
 const LIST = method.capabilities;
-const lister = createLister(groups, ListGroupsRequestSchema, pageTokens(Buffer.alloc(32)));
+const lister = createLister(groups, ListGroupsRequestSchema, createPageTokens(Buffer.alloc(32)));
 
 /** What the index must agree with: every row in memory. */
 interface Known {

@@ -12,7 +12,7 @@ import {
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insertAll } from '../../src/resource/write.ts';
 import type { Reader, Row, Store, Value } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
@@ -20,7 +20,7 @@ import { databases, temporaryStore } from '../support/databases.ts';
 const method = methodTable(files).find(({ id }) => id.endsWith('AdvisoriesService/ListAdvisories'));
 assert.ok(method);
 const LIST = method.capabilities;
-const lister = createLister(advisories, ListAdvisoriesRequestSchema, pageTokens(Buffer.alloc(32)));
+const lister = createLister(advisories, ListAdvisoriesRequestSchema, createPageTokens(Buffer.alloc(32)));
 
 type Request = MessageInitShape<typeof ListAdvisoriesRequestSchema>;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { nobody } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/caller.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import { GroupSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import {
@@ -17,14 +17,15 @@ import {
   identityProviders,
 } from '../../src/domains/iam/identity-providers/identity-providers.ts';
 import { OWNER } from '../../src/domains/iam/roles/builtin-roles.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
-import type { Caller, WriteContext } from '../../src/resource/operation.ts';
+import type { Caller } from '../../src/resource/caller.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
+import type { WriteContext } from '../../src/resource/operation.ts';
 import { find } from '../../src/resource/read.ts';
 import { insert } from '../../src/resource/write.ts';
 import type { Transaction } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
 
-const almighty: Caller = { ...nobody, can: () => true, lacks: () => 0n };
+const almighty: Caller = { ...anonymousCaller, can: () => true, lacks: () => 0n };
 const [method = assert.fail()] = methodTable(files);
 const contextOf = (db: Transaction): WriteContext => ({
   method,
@@ -37,7 +38,7 @@ const contextOf = (db: Transaction): WriteContext => ({
 });
 
 const operations = identityProviderOperations(
-  { kinds: new Map(), tokens: pageTokens(new Uint8Array(32)) },
+  { kinds: new Map(), pageTokens: createPageTokens(new Uint8Array(32)) },
   { seal: (secret) => `sealed ${secret}`, publicUrl: () => 'https://wharf.example.com' },
 );
 const operation = (name: string) => {

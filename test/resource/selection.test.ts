@@ -17,7 +17,7 @@ import { repos } from '../../src/domains/registry/repos/repos.ts';
 import { tags } from '../../src/domains/registry/tags/tags.ts';
 import { defineResource, type Resource } from '../../src/resource/definition.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
-import { pageTokens } from '../../src/resource/list/page-token.ts';
+import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
@@ -74,7 +74,7 @@ for (const database of databases) {
       let store: Store;
       const known: Known[] = [];
       const places: string[] = [];
-      const lister = createLister(resource, ListTagsRequestSchema, pageTokens(Buffer.alloc(32)));
+      const lister = createLister(resource, ListTagsRequestSchema, createPageTokens(Buffer.alloc(32)));
 
       before(async () => {
         store = await temporaryStore(database);

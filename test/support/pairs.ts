@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { betaIdOf } from '../../src/contract/v2beta1.ts';
+import { v2beta1Id } from '../../src/contract/v2beta1.ts';
 import type { Bench } from './every-database-and-wire.ts';
 import { rejects } from './rejects.ts';
 import type { Client } from './wires.ts';
@@ -40,7 +40,7 @@ let count = 0;
 const formerly = ({ api, server }: Bench): Client => ({
   ...api,
   call(method, request) {
-    const id = betaIdOf(`${method.parent.typeName}/${method.name}`) ?? assert.fail(`${method.name} is not of v2`);
+    const id = v2beta1Id(`${method.parent.typeName}/${method.name}`) ?? assert.fail(`${method.name} is not of v2`);
     return api.call(method, request, { token: server.token, id });
   },
 });

@@ -21,7 +21,7 @@ import {
 } from '../../src/contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
-import { withBeta } from '../../src/contract/v2beta1.ts';
+import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 
 /** An error as a client sees it, the same on both wires. */
 export class CallError extends Error {
@@ -82,7 +82,7 @@ const registry = createRegistry(
   RequestInfoSchema,
 );
 
-const routes = new Map(withBeta(methodTable(files)).map((method) => [method.id, method.routes[0]]));
+const routes = new Map(withV2beta1(methodTable(files)).map((method) => [method.id, method.routes[0]]));
 
 function restClient(url: string, ownToken: string | undefined): Client {
   return {

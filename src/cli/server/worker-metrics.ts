@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { type Metrics, type MetricsSnapshot, mergedText } from '../../base/metrics.ts';
+import { type Metrics, type MetricsSnapshot, mergeSnapshots } from '../../base/metrics.ts';
 
 /**
  * Whoever scrapes the port meets any worker, and counters that jump between those of several are of no use. So the
@@ -38,7 +38,7 @@ export function metricsOfAll(own: Metrics): Pick<Metrics, 'contentType' | 'text'
         say({ metrics: 'wanted by a worker', id });
       });
       waiting.delete(id);
-      return mergedText(snapshots ?? [await own.snapshot()]);
+      return mergeSnapshots(snapshots ?? [await own.snapshot()]);
     },
   };
 }

@@ -12,10 +12,10 @@ import { BatchCreateRoleBindingsRequestSchema } from '../gen/chainguard/platform
 import { RepoSchema } from '../gen/chainguard/platform/registry/v2/repos_pb.js';
 import { AdvisoryEventSchema } from '../gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { messageReader } from './decode.ts';
-import { newProblems } from './violations.ts';
+import { collectViolations } from './violations.ts';
 
 function decode(desc: DescMessage, text: string): Message | undefined {
-  const problems = newProblems();
+  const problems = collectViolations();
   const message = messageReader(desc)(JSON.parse(text), '', problems);
   problems.check();
   return message;

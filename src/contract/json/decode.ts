@@ -1,16 +1,16 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import type { Slot } from './field-names.ts';
-import { assign, childPath, newFields, slotsOf, unknownField } from './field-names.ts';
-import type { Leaf } from './scalar-codecs.ts';
-import { leafOf, scalarLeaf } from './scalar-codecs.ts';
-import type { Problems } from './violations.ts';
+import type { NamedField } from './field-names.ts';
+import { assign, childPath, fieldsByName, newFields, unknownField } from './field-names.ts';
+import type { ScalarCodec } from './scalar-codecs.ts';
+import { codecOf, scalarCodec } from './scalar-codecs.ts';
+import type { Violations } from './violations.ts';
 import { quotable } from './violations.ts';
 
 /**
  * Reads parsed JSON into what protobuf-es keeps for it. `path` is the proto path of the value, empty for the body itself.
  * What is wrong is reported; the answer is then undefined.
  */
-type Read<T> = (json: unknown, path: string, problems: Problems) => T | undefined;
+type Read<T> = (json: unknown, path: string, problems: Violations) => T | undefined;
 
 const messages = new WeakMap<DescMessage, Read<Message>>();
 
@@ -30,17 +30,17 @@ export function fieldReader(field: DescField): Read<unknown> {
     case 'list':
       return listReader(elementReader(field));
     case 'map':
-      return mapReader(scalarLeaf(field.mapKey), elementReader(field));
+      return mapReader(scalarCodec(field.mapKey), elementReader(field));
     default:
       return elementReader(field);
   }
 }
 
 function compileMessage(desc: DescMessage): Read<Message> {
-  const slots = slotsOf(desc);
-  const readers = new Map<Slot, Read<unknown>>();
+  const slots = fieldsByName(desc);
+  const readers = new Map<NamedField, Read<unknown>>();
   // Compiled on first use, since a message type may hold itself.
-  const readerOf = (slot: Slot) => {
+  const readerOf = (slot: NamedField) => {
     let reader = readers.get(slot);
     if (reader === undefined) {
       reader = fieldReader(slot.field);
@@ -76,14 +76,14 @@ function compileMessage(desc: DescMessage): Read<Message> {
 }
 
 function elementReader(field: DescField): Read<unknown> {
-  const leaf = leafOf(field);
+  const leaf = codecOf(field);
   if (leaf !== undefined) return leafReader(leaf);
   if (field.message === undefined) throw new Error(`${field} is neither a value nor a message`);
   return messageReader(field.message);
 }
 
 const leafReader =
-  (leaf: Leaf): Read<unknown> =>
+  (leaf: ScalarCodec): Read<unknown> =>
   (json, path, problems) => {
     const value = leaf.json(json);
     if (value === undefined) problems.report(path || 'body', `must be ${leaf.expected}`);
@@ -99,7 +99,7 @@ const listReader =
   };
 
 const mapReader =
-  (keyLeaf: Leaf, element: Read<unknown>): Read<Record<string, unknown>> =>
+  (keyLeaf: ScalarCodec, element: Read<unknown>): Read<Record<string, unknown>> =>
   (json, path, problems) => {
     if (!isObject(json)) {
       problems.report(path || 'body', 'must be a JSON object');

@@ -2,7 +2,7 @@ import type { DescEnum, DescField, DescMessage, Message } from '@bufbuild/protob
 import { ScalarType } from '@bufbuild/protobuf';
 import { DurationSchema, FeatureSet_FieldPresence, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { isInputOnly } from '../field-behavior.ts';
-import { keptJson } from '../message-cache.ts';
+import { cachedJson } from '../message-cache.ts';
 import type { Fields } from './fields.ts';
 import { readField } from './fields.ts';
 import { formatDuration, formatFieldMask, formatTimestamp } from './well-known.ts';
@@ -23,24 +23,24 @@ export const encodeJson = (desc: DescMessage, message: Message): string =>
  * The same as octets: its UTF-8 with one character for each byte, so that it is written to a socket by mere copying. Rows of
  * a page are known from pages before, and need only be joined.
  */
-export function encodeOctets(desc: DescMessage, message: Message): string {
+export function encodeJsonLatin1(desc: DescMessage, message: Message): string {
   const list = envelopeListOf(desc);
-  return list ? pageOctets(desc, list, message as Fields) : keptJson(desc, message, octetsOf);
+  return list ? pageLatin1(desc, list, message as Fields) : cachedJson(desc, message, jsonLatin1);
 }
 
-const octetsOf = (desc: DescMessage, message: Message): string => asOctets(encodeJson(desc, message));
+const jsonLatin1 = (desc: DescMessage, message: Message): string => toLatin1(encodeJson(desc, message));
 
 /** Most texts are ASCII and are what they were. */
-export const asOctets = (text: string): string =>
+export const toLatin1 = (text: string): string =>
   Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
 
 /** The envelope, with the rows in the place of its empty list. */
-function pageOctets(desc: DescMessage, { jsonName, localName, message: row }: EnvelopeList, page: Fields): string {
-  const envelope = octetsOf(desc, { ...page, [localName]: [] } as never);
+function pageLatin1(desc: DescMessage, { jsonName, localName, message: row }: EnvelopeList, page: Fields): string {
+  const envelope = jsonLatin1(desc, { ...page, [localName]: [] } as never);
   const place = `"${jsonName}":[`;
   // A quote inside of a text would have a backslash before it.
   const at = envelope.indexOf(`${place}]`) + place.length;
-  const rows = (page[localName] as readonly Message[]).map((message) => keptJson(row, message, octetsOf));
+  const rows = (page[localName] as readonly Message[]).map((message) => cachedJson(row, message, jsonLatin1));
   return envelope.slice(0, at) + rows.join(',') + envelope.slice(at);
 }
 
@@ -69,7 +69,7 @@ function compileField(field: DescField): AddField {
     const isKept = isEnvelopeList(field);
     return (message, json) => {
       const list = message[localName] as readonly unknown[];
-      if (list.length > 0 || isKept) json[key] = convert === asItIs ? list : list.map(convert);
+      if (list.length > 0 || isKept) json[key] = convert === identity ? list : list.map(convert);
     };
   }
   if (field.fieldKind === 'map') {
@@ -116,7 +116,7 @@ function envelopeListOf(desc: DescMessage): EnvelopeList | null {
   return found as EnvelopeList | null;
 }
 
-const asItIs = (value: unknown): unknown => value;
+const identity = (value: unknown): unknown => value;
 
 function elementConverter({ message, enum: values, scalar }: DescField): Convert {
   if (message !== undefined) return messageConverter(message);
@@ -129,7 +129,7 @@ function elementConverter({ message, enum: values, scalar }: DescField): Convert
     case ScalarType.SFIXED32:
     case ScalarType.UINT32:
     case ScalarType.FIXED32:
-      return asItIs;
+      return identity;
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:

@@ -1,22 +1,22 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import type { Fields } from './fields.ts';
-import type { Problems } from './violations.ts';
+import type { Violations } from './violations.ts';
 import { camelCase } from './well-known.ts';
 
 export const newFields = (desc: DescMessage): Fields => create(desc) as Fields;
 
 /** A field under the names a client may call it. */
-export interface Slot {
+export interface NamedField {
   readonly field: DescField;
   /** Proto name, JSON name and camelCase, without repetition. */
   readonly spellings: readonly string[];
 }
 
-const known = new WeakMap<DescMessage, ReadonlyMap<string, Slot>>();
+const known = new WeakMap<DescMessage, ReadonlyMap<string, NamedField>>();
 
 /** The slots of a message by every spelling. A Map, since `__proto__` and `constructor` are names a client can send. */
-export function slotsOf(desc: DescMessage): ReadonlyMap<string, Slot> {
+export function fieldsByName(desc: DescMessage): ReadonlyMap<string, NamedField> {
   let slots = known.get(desc);
   if (slots === undefined) {
     slots = new Map(
@@ -32,7 +32,7 @@ export function slotsOf(desc: DescMessage): ReadonlyMap<string, Slot> {
 }
 
 /** Sets a field, unless another member of its oneof is there already. */
-export function assign(message: Fields, field: DescField, value: unknown, path: string, problems: Problems): void {
+export function assign(message: Fields, field: DescField, value: unknown, path: string, problems: Violations): void {
   const { localName, oneof } = field;
   if (oneof === undefined) {
     message[localName] = value;

@@ -1,6 +1,6 @@
 import type { DescMessage } from '@bufbuild/protobuf';
-import { childPath, slotsOf } from './field-names.ts';
-import { leafOf } from './scalar-codecs.ts';
+import { childPath, fieldsByName } from './field-names.ts';
+import { codecOf } from './scalar-codecs.ts';
 
 /**
  * The proto paths of all keys in a body that has been read without complaint: the mask of a PATCH that names none.
@@ -9,10 +9,10 @@ import { leafOf } from './scalar-codecs.ts';
  */
 export function presentPaths(desc: DescMessage, json: unknown, path = ''): string[] {
   return Object.entries(json ?? {}).flatMap(([key, value]) => {
-    const field = slotsOf(desc).get(key)?.field;
+    const field = fieldsByName(desc).get(key)?.field;
     if (field === undefined) return [];
     const at = childPath(path, field.name);
-    const isOpen = field.fieldKind === 'message' && leafOf(field) === undefined;
+    const isOpen = field.fieldKind === 'message' && codecOf(field) === undefined;
     const inner = isOpen ? presentPaths(field.message, value, at) : [];
     return inner.length > 0 ? inner : [at];
   });

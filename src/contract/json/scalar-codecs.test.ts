@@ -4,10 +4,10 @@ import { ScalarType } from '@bufbuild/protobuf';
 import { methodNamed } from '../contract.testing.ts';
 import { CapabilitySchema } from '../gen/capabilities/capabilities_pb.js';
 import { RepoSchema } from '../gen/chainguard/platform/registry/v2/repos_pb.js';
-import { leafOf, scalarLeaf } from './scalar-codecs.ts';
+import { codecOf, scalarCodec } from './scalar-codecs.ts';
 
-const json = (type: ScalarType, ...values: unknown[]) => values.map(scalarLeaf(type).json);
-const text = (type: ScalarType, ...values: string[]) => values.map(scalarLeaf(type).text);
+const json = (type: ScalarType, ...values: unknown[]) => values.map(scalarCodec(type).json);
+const text = (type: ScalarType, ...values: string[]) => values.map(scalarCodec(type).text);
 const none = (count: number) => Array<undefined>(count).fill(undefined);
 
 test('32-bit integers are numbers or numeric strings in range', () => {
@@ -20,7 +20,7 @@ test('32-bit integers are numbers or numeric strings in range', () => {
     2 ** 31 - 1,
     -(2 ** 31),
   ]);
-  assert.ok(Object.is(scalarLeaf(ScalarType.INT32).json(-0), 0));
+  assert.ok(Object.is(scalarCodec(ScalarType.INT32).json(-0), 0));
   const wrong = [
     2 ** 31,
     -(2 ** 31) - 1,
@@ -85,7 +85,7 @@ test('bytes are base64 in either alphabet, with or without padding', () => {
 });
 
 test('enum values go by name or number, and the complaint names them', () => {
-  const tier = leafOf(RepoSchema.field.catalogTier);
+  const tier = codecOf(RepoSchema.field.catalogTier);
   assert.ok(tier);
   assert.deepEqual(['CATALOG_TIER_BASE', 2, '2', 'CATALOG_TIER_UNSPECIFIED', 0].map(tier.json), [2, 2, 2, 0, 0]);
   assert.deepEqual(
@@ -96,13 +96,16 @@ test('enum values go by name or number, and the complaint names them', () => {
 
   const capabilities = methodNamed('CreateRole').desc.input.field.role?.message?.field.capabilities;
   assert.ok(capabilities);
-  assert.equal(leafOf(capabilities)?.expected, `the name of a Capability, such as ${CapabilitySchema.values[1]?.name}`);
+  assert.equal(
+    codecOf(capabilities)?.expected,
+    `the name of a Capability, such as ${CapabilitySchema.values[1]?.name}`,
+  );
 });
 
 test('a + that a query turned into a space still is the offset of a time', () => {
   const since = methodNamed('ListTags').desc.input.field.updatedSince;
   assert.ok(since);
-  const leaf = leafOf(since);
+  const leaf = codecOf(since);
   assert.deepEqual(leaf?.text('2026-01-01T14:00:00 02:00'), leaf?.text('2026-01-01T12:00:00Z'));
   assert.equal(leaf?.json('2026-01-01T14:00:00 02:00'), undefined);
 });

@@ -7,7 +7,7 @@ import { parseDuration, parseFieldMask, parseTimestamp } from './well-known.ts';
  * A value without fields of its own, and how it is read from parsed JSON and from the text of a path or query.
  * Undefined says that the value is not acceptable.
  */
-export interface Leaf {
+export interface ScalarCodec {
   /** Completes the sentence "must be ...". */
   readonly expected: string;
   readonly json: (value: unknown) => unknown;
@@ -15,20 +15,20 @@ export interface Leaf {
 }
 
 /** The leaf for a field, the elements of a list or the values of a map; undefined for a message with fields of its own. */
-export function leafOf(field: DescField): Leaf | undefined {
+export function codecOf(field: DescField): ScalarCodec | undefined {
   if (field.message !== undefined) return wellKnownLeaf(field.message);
   if (field.enum !== undefined) return enumLeaf(field.enum);
-  return scalarLeaf(field.scalar);
+  return scalarCodec(field.scalar);
 }
 
-export function scalarLeaf(type: ScalarType | undefined): Leaf {
+export function scalarCodec(type: ScalarType | undefined): ScalarCodec {
   const leaf = type === undefined ? undefined : scalars.get(type);
   if (leaf === undefined) throw new Error(`REST does not read fields of scalar type ${type}`);
   return leaf;
 }
 
 /** A leaf that JSON, too, writes as a string. */
-const fromText = (expected: string, text: (text: string) => unknown): Leaf => ({
+const fromText = (expected: string, text: (text: string) => unknown): ScalarCodec => ({
   expected,
   text,
   json: (value) => (typeof value === 'string' ? text(value) : undefined),
@@ -37,7 +37,7 @@ const fromText = (expected: string, text: (text: string) => unknown): Leaf => ({
 /** No leading zeros, so that every number has one spelling, also as a map key. */
 const DECIMAL = /^(?:0|-?[1-9]\d{0,19})$/;
 
-function integer32(min: number, max: number): Leaf {
+function integer32(min: number, max: number): ScalarCodec {
   const check = (value: number) => (Number.isInteger(value) && value >= min && value <= max ? value + 0 : undefined);
   const text = (value: string) => (DECIMAL.test(value) ? check(Number(value)) : undefined);
   return {
@@ -47,7 +47,7 @@ function integer32(min: number, max: number): Leaf {
   };
 }
 
-function integer64(min: bigint, max: bigint): Leaf {
+function integer64(min: bigint, max: bigint): ScalarCodec {
   const check = (value: bigint) => (value >= min && value <= max ? value : undefined);
   const text = (value: string) => (DECIMAL.test(value) ? check(BigInt(value)) : undefined);
   return {
@@ -73,7 +73,7 @@ const string = fromText('a string of valid Unicode without NUL characters', (tex
   text.includes('\0') || !text.isWellFormed() ? undefined : text,
 );
 
-const bool: Leaf = {
+const bool: ScalarCodec = {
   expected: 'true or false',
   text: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
   json: (value) => (typeof value === 'boolean' ? value : undefined),
@@ -87,7 +87,7 @@ const bytes = fromText('base64, standard or URL-safe', (text) => {
   return isWhole ? new Uint8Array(Buffer.from(text, 'base64')) : undefined;
 });
 
-const scalars = new Map<ScalarType, Leaf>([
+const scalars = new Map<ScalarType, ScalarCodec>([
   [ScalarType.STRING, string],
   [ScalarType.BOOL, bool],
   [ScalarType.BYTES, bytes],
@@ -103,15 +103,15 @@ const scalars = new Map<ScalarType, Leaf>([
   [ScalarType.FIXED64, uint64],
 ]);
 
-const enums = new WeakMap<DescEnum, Leaf>();
+const enums = new WeakMap<DescEnum, ScalarCodec>();
 
-function enumLeaf(desc: DescEnum): Leaf {
+function enumLeaf(desc: DescEnum): ScalarCodec {
   const leaf = enums.get(desc) ?? compileEnum(desc);
   enums.set(desc, leaf);
   return leaf;
 }
 
-function compileEnum({ name, values }: DescEnum): Leaf {
+function compileEnum({ name, values }: DescEnum): ScalarCodec {
   const numbers = new Map<unknown, number>();
   for (const value of values) {
     for (const spelling of [value.name, value.number, String(value.number)]) numbers.set(spelling, value.number);
@@ -130,7 +130,7 @@ const timestamp = fromText('an RFC 3339 time with an offset, such as 2026-01-31T
   return parsed && create(TimestampSchema, parsed);
 });
 
-const wellKnown = new Map<string, Leaf>([
+const wellKnown = new Map<string, ScalarCodec>([
   [
     TimestampSchema.typeName,
     // In a query an unescaped "+02:00" arrives with a space.
@@ -152,7 +152,7 @@ const wellKnown = new Map<string, Leaf>([
   ],
 ]);
 
-function wellKnownLeaf({ typeName, fields }: DescMessage): Leaf | undefined {
+function wellKnownLeaf({ typeName, fields }: DescMessage): ScalarCodec | undefined {
   const leaf = wellKnown.get(typeName);
   // Any, Struct, Value and the wrappers have JSON forms of their own, which the contract has no use for.
   if (leaf === undefined && typeName.startsWith('google.protobuf.') && fields.length > 0) {

@@ -6,13 +6,13 @@ const LIMIT = 10;
 const LONGEST_NAME = 100;
 
 /** What is wrong with one request, so that a client learns about several mistakes at once. */
-export interface Problems {
+export interface Violations {
   report(field: string, description: string): void;
   /** Throws INVALID_ARGUMENT when anything was reported. */
   check(): void;
 }
 
-export function newProblems(): Problems {
+export function collectViolations(): Violations {
   const violations: FieldViolation[] = [];
   const check = () => {
     if (violations.length > 0) throw invalidFields(violations);

@@ -1,6 +1,7 @@
 import { outermost } from '../../base/uid.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
-import type { Caller, Operation } from '../../resource/operation.ts';
+import type { Caller } from '../../resource/caller.ts';
+import type { Operation } from '../../resource/operation.ts';
 
 /** The groups whose advisories a caller may read. */
 export type ReadableGroups = (caller: Caller) => readonly string[];

@@ -1,9 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { parentOf, rangeBelow, suffixOf } from '../../base/uid.ts';
 import { type Delivery, DeliverySchema, DeliveryState } from '../../contract/gen/wharfinger/events/v1/deliveries_pb.js';
-import { eachSlot, inBatches } from '../../store/parameter-batches.ts';
-import type { Maybe, Reader, Row, Transaction } from '../../store/store.ts';
+import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
+import type { Reader, Row, Transaction } from '../../store/store.ts';
 
 /** What the state of a delivery is called in the database. */
 export type StateName = 'pending' | 'delivered' | 'failed';
@@ -43,7 +44,7 @@ const LIST_STATE = `${SELECT} WHERE d.state = $6 AND ${WITHIN} ${NEWEST_FIRST}`;
 const DONE_SINCE = `SELECT d.subscription, d.id FROM delivery d JOIN outbox o ON o.id = d.event
   WHERE ${WITHIN} AND d.state IN ('failed', $6) AND o.time >= $7 ${NEWEST_FIRST}`;
 const REPLAY = `UPDATE delivery SET state = 'pending', attempts = 0, due = $1
-  WHERE due IS NULL AND id IN (${eachSlot(2)})`;
+  WHERE due IS NULL AND id IN (${batchPlaceholders(2)})`;
 // Also held where nothing changes: whoever works on the sink then waits with the look for more until this is committed.
 const WAKE = `UPDATE sink SET due = CASE
     WHEN lease IS NOT NULL OR disabled IS NOT NULL OR due <= $2 THEN due
@@ -121,14 +122,14 @@ export async function findDone(db: Reader, { parent, since, failedOnly, after, l
 
 /** Sends them once more, from the first attempt on. */
 export async function replay(tx: Transaction, deliveries: readonly Position[], now: number): Promise<void> {
-  for (const ids of inBatches(deliveries.map(({ id }) => String(id)))) await tx.run(REPLAY, now, ...ids);
+  for (const ids of parameterBatches(deliveries.map(({ id }) => String(id)))) await tx.run(REPLAY, now, ...ids);
   // In one order everywhere, so that nobody waits for one another.
   const subscriptions = new Set(deliveries.map(({ subscription }) => subscription));
   for (const subscription of [...subscriptions].sort()) await wakeSink(tx, subscription, now);
 }
 
 /** Says that something waits for a subscription from `now` on. Whoever works on it sees by itself. */
-export const wakeSink = (tx: Transaction, subscription: string, now: number): Maybe<number> =>
+export const wakeSink = (tx: Transaction, subscription: string, now: number): MaybePromise<number> =>
   tx.run(WAKE, subscription, now);
 
 function toMessage(row: DeliveryRow): Delivery {

@@ -51,7 +51,7 @@ const rotateSecret = (seal: Seal): Operation => ({
   async run({ db, now }, request) {
     const { uid, overlap } = request as RotateSecretRequest;
     const until = now + overlapOf(overlap);
-    const before = await find(db, subscriptions, uid, db.lock.update);
+    const before = await find(db.forUpdate, subscriptions, uid);
     if (!before) throw notFound(subscriptions.kind, uid);
     const secret = newSecret();
     const former = (before.state as unknown as Secrets).secret;

@@ -4,8 +4,9 @@ import {
   SubscriptionsService,
 } from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { defineResource, type Resource } from '../../resource/definition.ts';
+import type { Engine } from '../../resource/engine.ts';
 import type { Operations } from '../../resource/operation.ts';
-import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
+import { standardOperations } from '../../resource/standard-methods.ts';
 import { addSink, countSinks, dropSink } from './sink-rows.ts';
 import { newSecret, type Seal, type Secrets, secretContext } from './webhook-secret.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '../../contract/gen/wharfinger/imports/v1/outcome_pb.js';
 import type { Resource } from '../../resource/definition.ts';
 import type { WriteContext } from '../../resource/operation.ts';
-import { type PutResult, putAll, type Wanted } from '../../resource/upsert.ts';
+import { type Upsert, type UpsertResult, upsertAll } from '../../resource/upsert.ts';
 
 /** A batch is one transaction, and nothing else runs on SQLite meanwhile: a thousand take some tenths of a second. */
 const MAX_RECORDS = 1000;
@@ -27,7 +27,7 @@ export interface Importer<S extends DescMessage, R = MessageShape<S>> extends Ju
   readonly resource: Resource<S>;
   /** The field of a record by which it is known. */
   readonly idField: string;
-  wanted(record: R, parent: string, now: number): Wanted<S>;
+  wanted(record: R, parent: string, now: number): Upsert<MessageShape<S>>;
 }
 
 /** Takes in the records of a batch, each of which becomes one resource. */
@@ -40,13 +40,13 @@ export function importRecords<S extends DescMessage, R>(
   const elsewhere = { field: importer.idField, description: 'belongs to another group of this organization' };
   return takeIn(importer, records, async (taken) => {
     const wanted = taken.map((record) => importer.wanted(record, parent, now));
-    const results = await putAll(db, importer.resource, parent, wanted, now);
+    const results = await upsertAll(db, importer.resource, parent, wanted, now);
     return results.map((result) => (result === 'elsewhere' ? elsewhere : result));
   });
 }
 
 /** What became of a record, or why it could not be taken after all. */
-type Taken = Exclude<PutResult, 'elsewhere'> | FieldViolation;
+type Taken = Exclude<UpsertResult, 'elsewhere'> | FieldViolation;
 
 /** Takes in the records of a batch. Each is taken whole or refused whole, and a refusal does not keep its neighbours out. */
 export async function takeIn<R>(

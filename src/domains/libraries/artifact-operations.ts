@@ -8,11 +8,12 @@ import {
   GetArtifactCountResponseSchema,
   type ListArtifactVersionsRequest,
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import type { Engine } from '../../resource/engine.ts';
 import { countSelected } from '../../resource/list/count.ts';
-import { createSelector } from '../../resource/list/request-filters.ts';
+import { requestFilters } from '../../resource/list/request-filters.ts';
 import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { exists, findReferring } from '../../resource/read.ts';
-import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
+import { standardOperations } from '../../resource/standard-methods.ts';
 import { artifactVersions } from './artifact-versions.ts';
 import { artifacts } from './artifacts.ts';
 
@@ -51,7 +52,7 @@ async function findArtifact({ db, caller, method }: ReadContext, id: string): Pr
   return uid;
 }
 
-const selectCounted = createSelector(artifacts, GetArtifactCountRequestSchema.fields);
+const selectCounted = requestFilters(artifacts, GetArtifactCountRequestSchema.fields);
 
 const countArtifacts: Operation = {
   mode: 'read',

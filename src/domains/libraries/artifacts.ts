@@ -1,4 +1,4 @@
-import { partsOf, wordsIn } from '../../base/search-terms.ts';
+import { splitNameParts, splitWords } from '../../base/search-terms.ts';
 import { suffixOf } from '../../base/uid.ts';
 import {
   type Artifact,
@@ -40,7 +40,7 @@ export const artifacts = defineResource({
   filters: {
     cuda_version: { anyOf: 'cuda_version', as: cudaVersion },
     remediated: { anyOf: 'remediated', as: () => REMEDIATED },
-    query: { allOf: (text) => wordsIn(text).map((word) => ({ field: 'words', values: [word] })) },
+    query: { allOf: (text) => splitWords(text).map((word) => ({ field: 'words', values: [word] })) },
   },
 });
 
@@ -53,7 +53,7 @@ export const artifactKey = (group: string, ecosystem: Ecosystem, name: string): 
 /** `slf4j` finds `org.slf4j:slf4j-api`, and so do `api`, `slf4j-api` and `org.slf4j`. */
 function searchWords({ ecosystem, name }: Artifact): string[] {
   const written = name.toLowerCase();
-  return [written, rulesOf(ecosystem).normalName(written), ...written.split(':'), ...partsOf(name)];
+  return [written, rulesOf(ecosystem).normalName(written), ...written.split(':'), ...splitNameParts(name)];
 }
 
 /** Indexes of wheels write `cu121` for `12.1`. */

@@ -1,7 +1,7 @@
-import { clone, create } from '@bufbuild/protobuf';
+import { clone, create, type Message } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
-import { orderedUid } from '../../base/time-ordered-uid.ts';
+import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
 import {
   type Artifact,
   ArtifactSchema,
@@ -10,16 +10,17 @@ import {
   type Ecosystem,
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import type { LibraryFile, LibraryVersion } from '../../contract/gen/wharfinger/imports/v1/libraries_pb.js';
-import type { Stored } from '../../resource/definition.ts';
-import { findKnown, type PutResult } from '../../resource/upsert.ts';
-import { holdParent, insertAll, updateAll } from '../../resource/write.ts';
+import type { State, Stored } from '../../resource/definition.ts';
+import { requireParent } from '../../resource/parent.ts';
+import { findExisting, type UpsertResult } from '../../resource/upsert.ts';
+import { insertAll, updateAll } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
 import { artifactVersions, type VersionState, versionKey } from './artifact-versions.ts';
 import { type ArtifactState, artifactKey, artifacts } from './artifacts.ts';
 import { isLater, rulesOf } from './ecosystems.ts';
 
 /** What became of a version, or why it was not taken after all. */
-export type Taken = Exclude<PutResult, 'elsewhere'> | FieldViolation;
+export type Taken = Exclude<UpsertResult, 'elsewhere'> | FieldViolation;
 
 const MAX_FILES = 2000;
 const TOO_MANY_FILES: FieldViolation = {
@@ -28,9 +29,9 @@ const TOO_MANY_FILES: FieldViolation = {
 };
 
 /** An artifact or a version in the making. */
-interface Work<M, S> {
+interface Work<M extends Message, S> {
   readonly uid: string;
-  readonly before: Stored | undefined;
+  readonly before: Stored<M> | undefined;
   readonly message: M;
   state: S;
   isTouched: boolean;
@@ -57,7 +58,7 @@ export async function putVersions(
 ): Promise<Taken[]> {
   if (given.length === 0) return [];
   // One after the other, so that two who bring the same library need not agree on who is first.
-  await holdParent(tx, artifacts, group, tx.lock.update);
+  await requireParent(tx.forUpdate, artifacts, group);
   const shelf = await takeArtifacts(tx, group, ecosystem, given, now);
   const versions = await takeVersions(tx, ecosystem, given, shelf, now);
   const results = given.map((one, at) => add(versions[at] as VersionWork, one, now));
@@ -76,14 +77,14 @@ async function takeArtifacts(
   now: number,
 ): Promise<ArtifactWork[]> {
   const keys = given.map(({ name }) => artifactKey(group, ecosystem, name));
-  const known = await findKnown(tx, artifacts, keys);
+  const known = await findExisting(tx, artifacts, keys);
   return oncePerKey(keys, (key, at): ArtifactWork => {
     const before = known.get(key);
     return {
-      uid: before?.uid ?? orderedUid(group, now),
+      uid: before?.uid ?? timeOrderedUid(group, now),
       before,
       message: before
-        ? clone(ArtifactSchema, before.message as Artifact)
+        ? clone(ArtifactSchema, before.message)
         : create(ArtifactSchema, { name: given[at]?.name ?? '', ecosystem }),
       state: (before?.state as ArtifactState | undefined) ?? { cuda: [], remediated: false },
       isTouched: false,
@@ -101,16 +102,16 @@ async function takeVersions(
 ): Promise<VersionWork[]> {
   const { normalVersion } = rulesOf(ecosystem);
   const keys = given.map(({ version }, at) => versionKey((shelf[at] as ArtifactWork).uid, normalVersion(version)));
-  const known = await findKnown(tx, artifactVersions, keys);
+  const known = await findExisting(tx, artifactVersions, keys);
   return oncePerKey(keys, (key, at): VersionWork => {
     const before = known.get(key);
     const artifact = shelf[at] as ArtifactWork;
     const version = normalVersion(given[at]?.version ?? '');
     return {
-      uid: before?.uid ?? orderedUid(artifact.uid, now),
+      uid: before?.uid ?? timeOrderedUid(artifact.uid, now),
       before,
       message: before
-        ? clone(ArtifactVersionSchema, before.message as ArtifactVersion)
+        ? clone(ArtifactVersionSchema, before.message)
         : create(ArtifactVersionSchema, { name: artifact.message.name, version }),
       state: (before?.state as VersionState | undefined) ?? { files: {}, remediated: false },
       isTouched: false,
@@ -184,11 +185,11 @@ async function store(
   await updateAll(tx, artifacts, updatesOf(shelf), now);
 
   const [first] = shelf;
-  if (first) await holdParent(tx, artifactVersions, first.uid);
+  if (first) await requireParent(tx.forShare, artifactVersions, first.uid);
   const brought = versions.filter(({ before }) => !before).map((work) => ({ ...work, parent: work.artifact.uid }));
   await insertAll(tx, artifactVersions, brought, now);
   await updateAll(tx, artifactVersions, updatesOf(versions), now);
 }
 
-const updatesOf = <M, S>(works: readonly Work<M, S>[]) =>
+const updatesOf = <M extends Message, S extends State>(works: readonly Work<M, S>[]) =>
   works.flatMap(({ before, message, state, isTouched }) => (before && isTouched ? [{ before, message, state }] : []));

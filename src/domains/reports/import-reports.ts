@@ -7,7 +7,7 @@ import {
 } from '../../contract/gen/wharfinger/imports/v1/reports_pb.js';
 import { DamagedError, damaged } from '../../formats/reading.ts';
 import type { Operations } from '../../resource/operation.ts';
-import { holdParent } from '../../resource/write.ts';
+import { requireParent } from '../../resource/parent.ts';
 import type { Transaction } from '../../store/store.ts';
 import { holdManifest } from '../registry/manifests/manifests.ts';
 import { digestRule } from '../registry/tags/tags.ts';
@@ -47,7 +47,7 @@ export const reportImportOperations: Operations = {
     },
     async run({ db, now }, request, prepared) {
       const { parent, reports: given } = request as ImportReportsRequest;
-      await holdParent(db, reports, parent, db.lock.update);
+      await requireParent(db.forUpdate, reports, parent);
       const counts = { created: 0, updated: 0, unchanged: 0 };
       const refusals: Refusal[] = [];
       for (const [index, read] of (prepared as readonly Read[]).entries()) {

@@ -1,8 +1,9 @@
 import { clone } from '@bufbuild/protobuf';
 import { newUid } from '../../base/uid.ts';
 import { type Report, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
+import { requireParent } from '../../resource/parent.ts';
 import { find, findByKey } from '../../resource/read.ts';
-import { holdParent, insert, update } from '../../resource/write.ts';
+import { insert, update } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
 import type { PreparedReport } from './prepare.ts';
 import { contentKey, reports, scanKey, scanTimeOf } from './reports.ts';
@@ -22,7 +23,7 @@ export async function putReport(
   now: number,
 ): Promise<PutResult> {
   // Held alone, so that the same report from two sides does not come in twice.
-  await holdParent(tx, reports, repo, tx.lock.update);
+  await requireParent(tx.forUpdate, reports, repo);
   const message = clone(ReportSchema, prepared);
   message.digest = digest;
   if (await findByKey(tx, reports, contentKey(repo, message))) return 'unchanged';

@@ -4,9 +4,10 @@ import {
   type Report,
   ReportsService,
 } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
+import type { Engine } from '../../resource/engine.ts';
 import type { Operation, Operations } from '../../resource/operation.ts';
 import { find } from '../../resource/read.ts';
-import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
+import { standardOperations } from '../../resource/standard-methods.ts';
 import { findingsIn } from './report-rows.ts';
 import { reports } from './reports.ts';
 

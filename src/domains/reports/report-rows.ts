@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
 import { rangeBelow } from '../../base/uid.ts';
 import { type Finding, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
-import { eachSlot, inBatches } from '../../store/parameter-batches.ts';
+import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../store/store.ts';
 import { fromColumn, type Vulnerability } from './vulnerability.ts';
 
@@ -25,12 +25,12 @@ const OF_DIGEST = `SELECT ${COLUMNS} FROM vulnerability_report r
   WHERE r.digest = $1 AND ${FITTING} AND r.uid > $6 AND r.uid < $7
   ORDER BY r.scanned DESC, r.uid LIMIT $5`;
 const OF_IMAGES = `SELECT r.digest AS image, ${COLUMNS} FROM vulnerability_report r
-  WHERE r.repo = $1 AND r.digest IN (${eachSlot(2)})`;
+  WHERE r.repo = $1 AND r.digest IN (${batchPlaceholders(2)})`;
 const OF_CHILDREN = `SELECT l.manifest AS image, ${COLUMNS} FROM manifest_link l
   JOIN vulnerability_report r ON r.repo = l.repo AND r.digest = l.target
-  WHERE l.repo = $1 AND l.manifest IN (${eachSlot(2)})`;
-const FINDINGS = `SELECT uid, findings FROM vulnerability_report WHERE uid IN (${eachSlot(1)})`;
-const VULNERABILITIES = `SELECT uid, vulnerabilities FROM vulnerability_report WHERE uid IN (${eachSlot(1)})`;
+  WHERE l.repo = $1 AND l.manifest IN (${batchPlaceholders(2)})`;
+const FINDINGS = `SELECT uid, findings FROM vulnerability_report WHERE uid IN (${batchPlaceholders(1)})`;
+const VULNERABILITIES = `SELECT uid, vulnerabilities FROM vulnerability_report WHERE uid IN (${batchPlaceholders(1)})`;
 const RAW = 'SELECT raw FROM vulnerability_report WHERE uid = $1';
 
 /** Of when and by whom reports are to be; what is left out does not matter. */
@@ -86,7 +86,7 @@ async function rowsOf(
   digests: readonly string[],
 ): Promise<Map<string, ReportRow[]>> {
   const found: (ReportRow & { readonly image: string })[] = [];
-  for (const some of inBatches(digests)) {
+  for (const some of parameterBatches(digests)) {
     // One by one: years of scans are more than fit on the stack as arguments.
     for (const row of await db.all<ReportRow & { readonly image: string }>(statement, repo, ...some)) found.push(row);
   }
@@ -104,7 +104,7 @@ export async function findingsIn(
 ): Promise<{ readonly count: number; readonly byReport: ReadonlyMap<string, Finding[]> }> {
   const byReport = new Map<string, Finding[]>();
   let count = 0;
-  for (const some of inBatches(uids)) {
+  for (const some of parameterBatches(uids)) {
     for (const { uid, findings } of await db.all<{ uid: string; findings: Uint8Array }>(FINDINGS, ...some)) {
       const report = fromBinary(ReportSchema, await expand(findings));
       byReport.set(uid, report.findings);
@@ -121,7 +121,7 @@ export async function vulnerabilitiesOf(
   uids: readonly string[],
 ): Promise<ReadonlyMap<string, Vulnerability[]>> {
   const found = new Map<string, Vulnerability[]>();
-  for (const some of inBatches(uids)) {
+  for (const some of parameterBatches(uids)) {
     const rows = await db.all<{ uid: string; vulnerabilities: string }>(VULNERABILITIES, ...some);
     for (const { uid, vulnerabilities } of rows) found.set(uid, fromColumn(vulnerabilities));
   }

@@ -11,7 +11,7 @@ import {
 } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { readCvss } from '../../formats/cvss.ts';
 import { timeKey } from '../../resource/definition.ts';
-import { pageOf } from '../../resource/list/computed-list.ts';
+import { pageOfComputed } from '../../resource/list/computed-list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
 import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
 import { endOf, periodOf } from './days.ts';
@@ -37,7 +37,7 @@ const listResolved = (tokens: PageTokens): Operation => ({
       keyOf: ({ date }: Day) => timeKey(date),
       query: [imageRefs.map(({ repo, tags }) => [repo, tags]), timeOf(startTime), timeOf(endTime)],
     };
-    const { rows, ...envelope } = pageOf(ctx, tokens, request, computed);
+    const { rows, ...envelope } = pageOfComputed(ctx, tokens, request, computed);
     return create(ListResolvedVulnsReportsResponseSchema, {
       ...envelope,
       resolvedVulnsReports: rows.map(({ date, vulnerabilities }) =>

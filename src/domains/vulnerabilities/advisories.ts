@@ -5,8 +5,9 @@ import {
   AdvisorySchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { defineResource, timeKey } from '../../resource/definition.ts';
+import type { Engine } from '../../resource/engine.ts';
 import type { Operations } from '../../resource/operation.ts';
-import { type Engine, standardOperations } from '../../resource/standard-methods.ts';
+import { standardOperations } from '../../resource/standard-methods.ts';
 import { typeOf } from './event-types.ts';
 import { idAs, idsOf, searched, wordsOf } from './search.ts';
 

@@ -1,4 +1,4 @@
-import { orderedUid } from '../../base/time-ordered-uid.ts';
+import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
 import {
   type Advisory,
   type AdvisorySchema,
@@ -27,8 +27,8 @@ export const advisoryImporter: Importer<typeof AdvisorySchema> = {
     const advisoryId = record.advisoryId || derivedId(record, group);
     return {
       key: advisoryKey(group, advisoryId),
-      newUid: () => orderedUid(group, now),
-      become: (uid, known) => ({
+      newUid: () => timeOrderedUid(group, now),
+      merge: (uid, known) => ({
         ...(known ? amended(known, record) : record),
         advisoryId,
         events: replaceEvents(uid, known?.events ?? [], record.events, now),

@@ -5,7 +5,7 @@ import {
   type AdvisoryEvent,
   ReviewState,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import type { Caller } from '../../resource/operation.ts';
+import type { Caller } from '../../resource/caller.ts';
 
 const APPROVE = Capability.CAP_ADVISORIES_APPROVE;
 

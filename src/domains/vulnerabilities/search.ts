@@ -1,4 +1,4 @@
-import { partsOf, wordsIn } from '../../base/search-terms.ts';
+import { splitNameParts, splitWords } from '../../base/search-terms.ts';
 import type { Advisory } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 
 /** `cve-2024-1234`: ids of advisories and vulnerabilities look like this, some names do too, and few advisories share one. */
@@ -26,19 +26,20 @@ export const idsOf = (advisory: Advisory): string[] => [
 
 /** All other words by which an advisory is found: the parts of names, and ids of other forms. */
 export function wordsOf(advisory: Advisory): string[] {
-  const ids = [advisory.legacyAdvisoryId ?? '', ...advisory.aliases].flatMap(wordsIn).filter((id) => !isId(id));
-  return [...ids, ...namesOf(advisory)].flatMap(partsOf);
+  const ids = [advisory.legacyAdvisoryId ?? '', ...advisory.aliases].flatMap(splitWords).filter((id) => !isId(id));
+  return [...ids, ...namesOf(advisory)].flatMap(splitNameParts);
 }
 
 /** What a search asks for, word by word. `django` finds `py3-django`, and `cve-2024-1234` a name as well as an alias. */
 export const searched = (query: string): { field: string; values: string[] }[] =>
-  wordsIn(query).flatMap((word) =>
+  splitWords(query).flatMap((word) =>
     isId(word)
       ? [{ field: 'ids', values: ROLES.map((role) => idAs(role)(word)) }]
-      : partsOf(word).map((part) => ({ field: 'words', values: [part] })),
+      : splitNameParts(word).map((part) => ({ field: 'words', values: [part] })),
   );
 
 const isId = (word: string): boolean => ID.test(word);
 
 /** A name with spaces is several. */
-const namesOf = ({ artifactName, componentName }: Advisory): string[] => [artifactName, componentName].flatMap(wordsIn);
+const namesOf = ({ artifactName, componentName }: Advisory): string[] =>
+  [artifactName, componentName].flatMap(splitWords);

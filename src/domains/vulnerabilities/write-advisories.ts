@@ -1,7 +1,7 @@
 import { equals } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../../base/errors.ts';
-import { orderedUid } from '../../base/time-ordered-uid.ts';
+import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
 import { newUid, parentOf } from '../../base/uid.ts';
 import {
   type Advisory,
@@ -12,9 +12,10 @@ import {
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import type { Stored } from '../../resource/definition.ts';
 import type { WriteContext } from '../../resource/operation.ts';
+import { requireParent } from '../../resource/parent.ts';
 import { find } from '../../resource/read.ts';
 import { refuse } from '../../resource/validate.ts';
-import { holdParent, insert, remove, update } from '../../resource/write.ts';
+import { deleteOne, insert, update } from '../../resource/write.ts';
 import { advisories } from './advisories.ts';
 import { newAdvisoryId } from './advisory-id.ts';
 import { advisoryProblems, eventProblems } from './advisory-rules.ts';
@@ -25,32 +26,32 @@ export async function createAdvisory(ctx: WriteContext, group: string, given: Ad
   const { db, caller, now } = ctx;
   refuse(advisoryProblems(given));
   if (given.events.some(isReviewed)) requireReview(caller, group);
-  await holdParent(db, advisories, group);
-  const uid = orderedUid(group, now);
+  await requireParent(db.forShare, advisories, group);
+  const uid = timeOrderedUid(group, now);
   const message: Advisory = {
     ...given,
     advisoryId: given.advisoryId || newAdvisoryId(),
     author: given.author || caller.uid,
     events: oldestFirst(given.events.map((event) => begun(ctx, uid, event))),
   };
-  return (await insert(db, advisories, { message, uid, parent: group }, now)).message as Advisory;
+  return (await insert(db, advisories, { message, uid, parent: group }, now)).message;
 }
 
 /** Replaces all but the events, which have methods of their own: whoever leaves them out does not mean to delete them. */
 export async function updateAdvisory(ctx: WriteContext, given: Advisory): Promise<Advisory> {
   const before = await held(ctx, given.uid);
-  const { uid, advisoryId, createTime, updateTime, severities, events } = messageOf(before);
+  const { uid, advisoryId, createTime, updateTime, severities, events } = before.message;
   if (given.advisoryId !== '' && given.advisoryId !== advisoryId) {
     throw invalid('advisory_id', 'cannot be changed after creation');
   }
-  const author = given.author || messageOf(before).author;
+  const author = given.author || before.message.author;
   const after = { ...given, uid, advisoryId, author, createTime, updateTime, severities, events } as Advisory;
   refuse(advisoryProblems(after));
   return store(ctx, before, after);
 }
 
 export async function deleteAdvisory(ctx: WriteContext, uid: string): Promise<void> {
-  await remove(ctx.db, advisories, await held(ctx, uid));
+  await deleteOne(ctx.db, advisories, await held(ctx, uid));
 }
 
 export async function createEvent(ctx: WriteContext, advisory: string, given: AdvisoryEvent): Promise<AdvisoryEvent> {
@@ -58,7 +59,7 @@ export async function createEvent(ctx: WriteContext, advisory: string, given: Ad
   if (isReviewed(given)) requireReview(ctx.caller, advisory);
   const before = await held(ctx, advisory);
   const event = begun(ctx, advisory, given);
-  await putEvents(ctx, before, [...messageOf(before).events, event]);
+  await putEvents(ctx, before, [...before.message.events, event]);
   return event;
 }
 
@@ -67,7 +68,7 @@ export async function updateEvent(ctx: WriteContext, given: AdvisoryEvent): Prom
   refuse(eventProblems(given, 'advisory_event'));
   const { uid } = given;
   const before = await held(ctx, parentOf(uid));
-  const { events } = messageOf(before);
+  const { events } = before.message;
   const known = events.find((event) => event.uid === uid);
   if (!known) throw notFound('advisory event', uid);
   const createTime = timestampFromMs(timeOf(given.createTime ? given : known));
@@ -83,27 +84,29 @@ export async function updateEvent(ctx: WriteContext, given: AdvisoryEvent): Prom
   return changed;
 }
 
-const messageOf = ({ message }: Stored): Advisory => message as Advisory;
-
 /** The advisory, kept from changing until the transaction ends. */
-async function held({ db }: WriteContext, uid: string): Promise<Stored> {
-  const stored = await find(db, advisories, uid, db.lock.update);
+async function held({ db }: WriteContext, uid: string): Promise<Stored<Advisory>> {
+  const stored = await find(db.forUpdate, advisories, uid);
   if (!stored) throw notFound(advisories.kind, uid);
   return stored;
 }
 
-async function putEvents(ctx: WriteContext, before: Stored, events: readonly AdvisoryEvent[]): Promise<void> {
-  const after = { ...messageOf(before), events: oldestFirst(events) };
+async function putEvents(ctx: WriteContext, before: Stored<Advisory>, events: readonly AdvisoryEvent[]): Promise<void> {
+  const after = { ...before.message, events: oldestFirst(events) };
   refuse(advisoryProblems(after));
   await store(ctx, before, after);
 }
 
-async function store({ db, now, unchanged }: WriteContext, before: Stored, message: Advisory): Promise<Advisory> {
-  if (!equals(AdvisorySchema, message, messageOf(before))) {
-    return (await update(db, advisories, before, { message, state: before.state }, now)).message as Advisory;
+async function store(
+  { db, now, unchanged }: WriteContext,
+  before: Stored<Advisory>,
+  message: Advisory,
+): Promise<Advisory> {
+  if (!equals(AdvisorySchema, message, before.message)) {
+    return (await update(db, advisories, before, { message, state: before.state }, now)).message;
   }
   unchanged();
-  return messageOf(before);
+  return before.message;
 }
 
 function begun(ctx: WriteContext, advisory: string, given: AdvisoryEvent): AdvisoryEvent {

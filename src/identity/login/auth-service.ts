@@ -4,7 +4,7 @@ import { denied, invalid, notFound } from '../../base/errors.ts';
 import { isUid, parentOf, ROOT } from '../../base/uid.ts';
 import { Auth, type DeletionRequest } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { identities } from '../../domains/iam/identities/identities.ts';
-import { removeTree } from '../../resource/delete.ts';
+import { deleteTree } from '../../resource/delete.ts';
 import type { Operation, Operations } from '../../resource/operation.ts';
 import { bearerToken, type Tokens } from '../tokens/access-tokens.ts';
 import { type RegistrationOptions, registration } from './registration.ts';
@@ -41,7 +41,7 @@ const deletion = (tokens: Pick<Tokens, 'verify'>): Operation => ({
     }
     // Its bindings go along, as with every identity.
     const kinds = new Map([[identities.kind, identities]]);
-    if (!(await removeTree(ctx, kinds, identities, id))) throw notFound(identities.kind, id);
+    if (!(await deleteTree(ctx, kinds, identities, id))) throw notFound(identities.kind, id);
     return create(EmptySchema);
   },
 });

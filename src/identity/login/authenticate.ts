@@ -2,12 +2,13 @@ import { hash } from 'node:crypto';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Access } from '../../access/access.ts';
 import { createCaller } from '../../access/caller.ts';
-import { narrow } from '../../access/token-scope.ts';
+import { narrowGrants } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
-import type { Caller } from '../../resource/operation.ts';
-import type { Maybe, Reader } from '../../store/store.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { Caller } from '../../resource/caller.ts';
+import type { Reader } from '../../store/store.ts';
 import { grantsThrough } from '../federation/provider-grants.ts';
 import type { AuthenticateUpstream } from '../sts/exchange.ts';
 import { bearerToken, type OwnToken, type Tokens } from '../tokens/access-tokens.ts';
@@ -29,7 +30,7 @@ export interface AuthenticatorOptions {
 /** Answers who sent an `authorization` value: one of our own tokens, or a third party's that matches an identity. */
 export function createAuthenticator(
   options: AuthenticatorOptions,
-): (authorization: string | undefined) => Maybe<Caller> {
+): (authorization: string | undefined) => MaybePromise<Caller> {
   const { db, clock, tokens, upstream, access, publicUrl, seen } = options;
 
   // By digest, because a token in memory is a secret too.
@@ -41,7 +42,11 @@ export function createAuthenticator(
     const { relationship } = await requireStanding(db, own, clock());
     const { identity, act, provider } = own;
     const grants = [...(await access.grants(identity)), ...(await grantsThrough(db, provider))];
-    const caller = createCaller(identity, { subject: identity, ...(act && { act: { ...act } }) }, narrow(grants, own));
+    const caller = createCaller(
+      identity,
+      { subject: identity, ...(act && { act: { ...act } }) },
+      narrowGrants(grants, own),
+    );
     const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
     return { caller, until: Math.min(own.expires, expiry ? timestampMs(expiry) : Infinity) };
   }
@@ -71,7 +76,7 @@ export function createAuthenticator(
     return caller;
   }
 
-  function recognize(token: string, digest: string, version: string | undefined): Maybe<Caller> {
+  function recognize(token: string, digest: string, version: string | undefined): MaybePromise<Caller> {
     const caller = remembered(digest, version);
     return caller ? met(caller) : prove(token, digest, version).then(met);
   }

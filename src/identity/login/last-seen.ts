@@ -35,7 +35,7 @@ export function createLastSeen({ store, clock, log }: LastSeenOptions): (identit
 }
 
 async function note(tx: Transaction, uid: string, now: number): Promise<void> {
-  const message = (await find(tx, identities, uid, tx.lock.update))?.message as Identity | undefined;
+  const message = (await find(tx.forUpdate, identities, uid))?.message as Identity | undefined;
   // Another server may have noted it meanwhile.
   if (!message || (message.lastSeenTime && now - timestampMs(message.lastSeenTime) < INTERVAL_MS)) return;
   message.lastSeenTime = timestampFromMs(now);

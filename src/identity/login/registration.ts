@@ -76,7 +76,7 @@ async function join(ctx: WriteContext, uid: string, person: UpstreamClaims, code
 
 /** Through an identity provider: into its group, with its default role, the first time only. A role that was taken away stays so. */
 async function enter(ctx: WriteContext, uid: string, person: UpstreamClaims): Promise<string> {
-  const known = await find(ctx.db, identities, uid, ctx.db.lock.update);
+  const known = await find(ctx.db.forUpdate, identities, uid);
   const provider = await providerOf(ctx.db, person);
   if (!provider && !known) throw denied('an invite is needed: ask somebody inside for one and send its code');
   const entered = enteredBy(known);

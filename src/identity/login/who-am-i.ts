@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { JWTPayload } from 'jose';
 import { decodeJwt } from 'jose/jwt/decode';
-import { narrow } from '../../access/token-scope.ts';
+import { narrowGrants } from '../../access/token-scope.ts';
 import { isWithin, parentOf, ROOT } from '../../base/uid.ts';
 import { listOf, NO_CAPABILITIES, nameOf, setOf } from '../../contract/capabilities.ts';
 import type { Group } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -78,7 +78,7 @@ async function capabilitiesOf(db: Reader, identity: string, own: Partial<OwnToke
   const held = given.flatMap(({ group, roleUid }) => {
     const role = roleOf.get(roleUid);
     if (!role) return [];
-    const grants = narrow([{ group, capabilities: setOf(role.capabilities) }], own);
+    const grants = narrowGrants([{ group, capabilities: setOf(role.capabilities) }], own);
     return grants.map((grant) => ({ ...grant, role }));
   });
   const isWhole = own.scopes === undefined && own.capabilities === undefined;

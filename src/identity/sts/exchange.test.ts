@@ -5,7 +5,7 @@ import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { decodeJwt } from 'jose';
 import { databases } from '../../../test/support/databases.ts';
-import { nobody } from '../../access/caller.ts';
+import { anonymousCaller } from '../../access/caller.ts';
 import { Code, denied, unauthenticated } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { type Identity, IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -18,7 +18,7 @@ import type {
 import { files, methodTable } from '../../contract/method-table.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { find } from '../../resource/read.ts';
-import { insert, remove, update } from '../../resource/write.ts';
+import { deleteOne, insert, update } from '../../resource/write.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { LOGIN_LIFETIME_MS, TOKEN_LIFETIME_MS } from '../tokens/lifetimes.ts';
@@ -93,7 +93,7 @@ for (const database of databases) {
     }
 
     const deleteIdentity = (uid: string) =>
-      store.write(async (tx) => remove(tx, identities, (await find(tx, identities, uid)) ?? assert.fail()));
+      store.write(async (tx) => deleteOne(tx, identities, (await find(tx, identities, uid)) ?? assert.fail()));
 
     async function call(name: 'Exchange' | 'ExchangeRefreshToken', token: string | undefined, request: object) {
       const method = methods.get(name) ?? assert.fail();
@@ -101,7 +101,7 @@ for (const database of databases) {
       assert.equal(operation.mode, 'read', 'the network is asked outside of any transaction');
       const message = create(method.desc.input, request as never);
       const authorization = token === undefined ? undefined : `Bearer ${token}`;
-      const ctx = { method, caller: nobody, authorization, now, db: store.reader };
+      const ctx = { method, caller: anonymousCaller, authorization, now, db: store.reader };
       return (operation as { run: (...args: unknown[]) => unknown }).run(ctx, message);
     }
     const exchange = (token: string | undefined, request: MessageInitShape<typeof ExchangeRequestSchema> = {}) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import type { Narrowing } from '../../access/token-scope.ts';
+import type { TokenScope } from '../../access/token-scope.ts';
 import { ApiError, Code } from '../../base/errors.ts';
 import { isWithin, newUid, ROOT } from '../../base/uid.ts';
 import { allCapabilities, covers, setOf } from '../../contract/capabilities.ts';
@@ -77,7 +77,7 @@ for (const [name, fields, field, says] of wrong) {
 }
 
 test('narrowing a narrow token further is fine, widening it is denied', () => {
-  const held: Narrowing = { scopes: [team], capabilities: setOf([Capability.CAP_IAM_GROUPS_LIST]) };
+  const held: TokenScope = { scopes: [team], capabilities: setOf([Capability.CAP_IAM_GROUPS_LIST]) };
   assert.deepEqual(narrowed(held, {}), held);
   assert.deepEqual(narrowed({}, held), held);
   assert.deepEqual(narrowed(held, { scopes: [squad] }), { ...held, scopes: [squad] });
@@ -102,7 +102,7 @@ test('whatever is wished for, the result is never wider than what was held', () 
   });
   fc.assert(
     fc.property(narrowing, narrowing, (held, wish) => {
-      let result: Narrowing;
+      let result: TokenScope;
       try {
         result = narrowed(held, wish);
       } catch (error) {

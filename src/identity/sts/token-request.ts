@@ -1,4 +1,4 @@
-import type { Narrowing } from '../../access/token-scope.ts';
+import type { TokenScope } from '../../access/token-scope.ts';
 import { denied, type FieldViolation } from '../../base/errors.ts';
 import { isUid, isWithin } from '../../base/uid.ts';
 import {
@@ -17,7 +17,7 @@ import type {
 import { refuse } from '../../resource/validate.ts';
 
 /** What somebody wants a token to be good for. */
-export interface Wish extends Narrowing {
+export interface Wish extends TokenScope {
   readonly audiences: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export function readWish(request: ExchangeRequest | ExchangeRefreshTokenRequest)
 const isAudience = (text: string): boolean => AUDIENCE.test(text);
 
 /** What is left of `held` under a wish. Throws PERMISSION_DENIED where the wish goes beyond what is held. */
-export function narrowed(held: Narrowing, wish: Narrowing): Narrowing {
+export function narrowed(held: TokenScope, wish: TokenScope): TokenScope {
   const outside = wish.scopes?.find((scope) => held.scopes?.every((outer) => !isWithin(scope, outer)) ?? false);
   if (outside !== undefined)
     throw denied(`the token that was sent is not good at ${outside}, so neither is one for it`);

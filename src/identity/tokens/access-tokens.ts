@@ -5,7 +5,7 @@ import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
-import type { Narrowing } from '../../access/token-scope.ts';
+import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
@@ -29,7 +29,7 @@ export interface Email {
 }
 
 /** What a token of ours says. Where it was not narrowed, scopes and capabilities are absent. */
-export interface TokenContent extends Narrowing, Standing {
+export interface TokenContent extends TokenScope, Standing {
   readonly audiences: readonly string[];
   readonly act?: Actor | undefined;
   readonly email?: Email | undefined;

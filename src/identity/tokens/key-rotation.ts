@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { JWK } from 'jose';
 import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
 import { seal } from '../../base/secretbox.ts';
-import { ACCESS_VERSION } from '../../resource/write.ts';
+import { ACCESS_VERSION } from '../../resource/access-version.ts';
 import { putSetting } from '../../store/settings.ts';
 import type { Reader, Row, Store, Transaction } from '../../store/store.ts';
 import { KEY_OVERLAP_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Narrowing } from '../../access/token-scope.ts';
+import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { decodeSet, encodeSet } from '../../contract/capabilities.ts';
@@ -9,7 +9,7 @@ import type { Actor, Email } from './access-tokens.ts';
 import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
 
 /** What a login was good for, so that no token which comes from it is ever good for more. */
-export interface Login extends Narrowing, Standing {
+export interface Login extends TokenScope, Standing {
   readonly act?: Actor | undefined;
   readonly email?: Email | undefined;
 }
@@ -84,7 +84,7 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
       const secret = newSecret();
       // An error would undo the revocation, so it is thrown only after the commit.
       const outcome = await store.write(async (tx) => {
-        const row = await tx.get<FamilyRow>(FIND + tx.lock.update, presented.id);
+        const row = await tx.forUpdate.get<FamilyRow>(FIND, presented.id);
         if (row === undefined || row.expires <= clock()) return over();
         if (!isNewest(presented, row)) {
           await tx.run(REVOKE, presented.id);

@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
 import { createLru } from '../../base/lru.ts';
-import type { Caller } from '../../resource/operation.ts';
-import { ACCESS_VERSION } from '../../resource/write.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import { ACCESS_VERSION } from '../../resource/access-version.ts';
+import type { Caller } from '../../resource/caller.ts';
 import { getSetting } from '../../store/settings.ts';
-import type { Maybe, Reader } from '../../store/store.ts';
+import type { Reader } from '../../store/store.ts';
 import { OciError } from '../errors.ts';
 import { type Action, parseScope, type Scope } from './scope.ts';
 
@@ -23,7 +24,7 @@ export interface CredentialsOptions {
   readonly db: Reader;
   readonly clock: Clock;
   /** Throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string) => Maybe<Caller>;
+  readonly authenticate: (authorization: string) => MaybePromise<Caller>;
 }
 
 export type ReadCredential = (authorization: string | undefined) => Promise<Credential>;

@@ -5,7 +5,7 @@ import { isRepoName } from '../../domains/registry/repos/names.ts';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
 import { proofOf, type Standing } from '../../identity/login/login-validity.ts';
 import type { Actor, OwnToken, Tokens } from '../../identity/tokens/access-tokens.ts';
-import type { Caller } from '../../resource/operation.ts';
+import type { Caller } from '../../resource/caller.ts';
 import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
 import { OciError } from '../errors.ts';

@@ -69,7 +69,7 @@ export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
 
   async function renew(repo: string, digest: string, now: number): Promise<void> {
     await store.write(async (tx) => {
-      const link = await blobLink(tx, repo, digest, tx.lock.update);
+      const link = await blobLink(tx.forUpdate, repo, digest);
       if (!link) throw unknown(digest);
       await linkBlob(tx, repo, digest, link.size, now);
     });
@@ -80,7 +80,7 @@ export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
     const digest = requireDigest(text);
     const repo = await permission.require(call, name, 'delete', DELETE);
     await store.write(async (tx) => {
-      if (!(await blobLink(tx, repo, digest, tx.lock.update))) throw unknown(digest);
+      if (!(await blobLink(tx.forUpdate, repo, digest))) throw unknown(digest);
       const manifest = await manifestNeeding(tx, repo, digest);
       if (manifest) throw new RegistryError('UNSUPPORTED', `manifest ${manifest} needs this blob; delete that first`);
       await unlinkBlob(tx, repo, digest);

@@ -26,7 +26,7 @@ export async function createFence(store: Store, blobs: Pick<Blobs, 'stat'>): Pro
   return {
     enter: async () => (await getSetting(store.reader, KEY)) ?? RUNNING,
     async pass(tx, ticket, digest) {
-      const row = await tx.get<{ value: string }>(FIND + tx.lock.share, KEY);
+      const row = await tx.forShare.get<{ value: string }>(FIND, KEY);
       if (row?.value === ticket && ticket !== RUNNING) return;
       // A look at the disk within a transaction, but only beside a collection.
       if (await blobs.stat(digest)) return;

@@ -26,7 +26,7 @@ export interface HandlerOptions {
   readonly stallMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observe' | 'inFlight'>;
+  readonly metrics: Pick<Metrics, 'observeRequest' | 'inFlight'>;
 }
 
 /** Answers whether the path was its own. */
@@ -93,7 +93,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const { route, requestId, peer } = facts;
     const method = `oci/${route?.kind ?? 'nothing'}.${(req.method ?? '').toLowerCase()}`;
     const code = codeNameOf(status);
-    metrics.observe(method, 'oci', code, seconds);
+    metrics.observeRequest(method, 'oci', code, seconds);
     const ms = Math.round(seconds * 1e6) / 1000;
     const repository = route && 'name' in route ? route.name : undefined;
     log[isRoutine(req, status) ? 'debug' : 'info'](

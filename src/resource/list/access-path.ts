@@ -1,14 +1,14 @@
 import { ROOT, rangeBelow } from '../../base/uid.ts';
 import type { Resource } from '../definition.ts';
-import type { Census } from './counts.ts';
+import type { IndexCounts } from './counts.ts';
 import type { List, Lists } from './index-lists.ts';
-import { facetsOf, type Reading } from './index-query.ts';
+import { facetsOf, type IndexQuery } from './index-query.ts';
 import type { Filter } from './plan.ts';
 import type { Check, Source } from './source.ts';
 import type { Collection } from './visible-range.ts';
 
 /** How rows are found. What they are not found by, they are checked for. */
-export type Way =
+export type AccessPath =
   /** In uid order, one by one. */
   | { readonly by: 'primary key' }
   /** By the lists that hold everything, in one of their orders. */
@@ -19,30 +19,35 @@ export type Way =
   | { readonly by: 'reference'; readonly filter: Filter };
 
 /** What is known before any row is read. */
-export interface Survey {
+export interface ListStatistics {
   readonly resource: Resource;
-  readonly reading: Reading;
+  readonly reading: IndexQuery;
   readonly lists: Lists;
-  readonly census: Census;
+  readonly census: IndexCounts;
 }
 
 /** How to count what is selected: order does not matter, only how many rows must be looked at. */
-export function wayToCount({ resource, reading, census }: Survey): Way {
+export function countPath({ resource, reading, census }: ListStatistics): AccessPath {
   const { since } = reading;
-  const exact = exactWay(reading);
+  const exact = exactPath(reading);
   if (exact) return exact;
   if (census.narrowest) return { by: 'facet', sort: probingSort(resource), filter: census.narrowest.filter };
-  return since ? { by: 'whole', sort: since.field } : wayInUidOrder(reading);
+  return since ? { by: 'whole', sort: since.field } : uidOrderPath(reading);
 }
 
 /** How to read a page of `wanted` rows of the `matching` ones, ordered by `sort` first. */
-export function wayToPage({ resource, reading, census }: Survey, sort: string, matching: number, wanted: number): Way {
+export function pagePath(
+  { resource, reading, census }: ListStatistics,
+  sort: string,
+  matching: number,
+  wanted: number,
+): AccessPath {
   const { since } = reading;
   const { members, narrowest } = census;
   // Whether it is cheaper to read and sort so many rows than to look through all in their order for the matching ones.
   // If these are spread evenly, there is one in every `members / matching`.
   const isSparse = (rows: number): boolean => rows * matching < members * wanted;
-  const exact = exactWay(reading);
+  const exact = exactPath(reading);
   if (exact) return exact;
   const isKept = sort === 'uid' || resource.listOrders.whole.includes(sort);
   if (narrowest) {
@@ -52,23 +57,24 @@ export function wayToPage({ resource, reading, census }: Survey, sort: string, m
   } else if (since && isSparse(matching)) {
     return { by: 'whole', sort: since.field };
   }
-  return sort === 'uid' || !isKept ? wayInUidOrder(reading) : { by: 'whole', sort };
+  return sort === 'uid' || !isKept ? uidOrderPath(reading) : { by: 'whole', sort };
 }
 
 /** Few rows share a value of a sort key or of a reference, so that there is no better way. */
-function exactWay({ equals, references }: Reading): Way | undefined {
+function exactPath({ equals, references }: IndexQuery): AccessPath | undefined {
   const [key] = equals;
   if (key) return { by: 'whole', sort: key.field };
-  const filter = references.find(({ lacks }) => !lacks);
+  const filter = references.find(({ excludes: lacks }) => !lacks);
   return filter && { by: 'reference', filter };
 }
 
-const wayInUidOrder = ({ parts }: Reading): Way => (parts ? { by: 'whole', sort: 'uid' } : { by: 'primary key' });
+const uidOrderPath = ({ parts }: IndexQuery): AccessPath =>
+  parts ? { by: 'whole', sort: 'uid' } : { by: 'primary key' };
 
 const probingSort = ({ listOrders }: Resource): string => listOrders.facet[0] ?? 'uid';
 
 /** The runs of rows to read for a collection; none if it cannot have any. */
-export function sourcesOf(way: Way, survey: Survey, collection: Collection): Source[] {
+export function sourcesOf(way: AccessPath, survey: ListStatistics, collection: Collection): Source[] {
   const { reading, lists } = survey;
   const { of, uid } = collection;
   if (!lists.of(collection, '')?.n) return [];
@@ -97,7 +103,7 @@ export function sourcesOf(way: Way, survey: Survey, collection: Collection): Sou
   }
 }
 
-function checksOf(way: Way, { resource, reading, lists }: Survey, collection: Collection): Check[] {
+function checksOf(way: AccessPath, { resource, reading, lists }: ListStatistics, collection: Collection): Check[] {
   const { facets, parts, whole } = reading;
   // All values, whether the collection has them or not: so the statement is the same for every collection.
   const checks = facets
@@ -105,11 +111,11 @@ function checksOf(way: Way, { resource, reading, lists }: Survey, collection: Co
     .map((filter) => ({
       lists: facetsOf(filter).map((facet) => idOf(lists.below(collection.uid, facet))),
       sort: probingSort(resource),
-      lacks: filter.lacks ?? false,
+      lacks: filter.excludes ?? false,
     }));
   if (parts && way.by !== 'whole') {
     const shown = whole.map((facet) => idOf(lists.of(collection, facet)));
-    checks.push({ lists: shown, sort: resource.listOrders.part[0] ?? 'uid', lacks: false });
+    checks.push({ lists: shown, sort: resource.listOrders.partition[0] ?? 'uid', lacks: false });
   }
   return checks;
 }

@@ -13,7 +13,7 @@ export interface PageRequest {
 }
 
 /** Rows that were worked out for one request. */
-export interface Computed<T> {
+export interface ComputedList<T> {
   readonly rows: readonly T[];
   /** The one field they are sorted by, and its value, which is another for each row and sorts bytewise. */
   readonly order: string;
@@ -23,7 +23,12 @@ export interface Computed<T> {
 }
 
 /** A page of them, with what its envelope says. */
-export function pageOf<T>(ctx: ReadContext, tokens: PageTokens, request: PageRequest, computed: Computed<T>) {
+export function pageOfComputed<T>(
+  ctx: ReadContext,
+  tokens: PageTokens,
+  request: PageRequest,
+  computed: ComputedList<T>,
+) {
   const { order, keyOf } = computed;
   const limit = pageSize(request.pageSize);
   if (request.skip < 0) throw invalid('skip', 'must not be negative');

@@ -1,10 +1,10 @@
 import type { Lists } from './index-lists.ts';
-import { facetsOf, type Reading } from './index-query.ts';
+import { facetsOf, type IndexQuery } from './index-query.ts';
 import type { Filter } from './plan.ts';
-import type { Collections } from './visible-range.ts';
+import type { CollectionRange } from './visible-range.ts';
 
 /** What the counters of lists tell without a look at any row. */
-export interface Census {
+export interface IndexCounts {
   /** Rows before any filter. */
   readonly members: number;
   /** Rows after all filters, if the counters know. */
@@ -13,14 +13,18 @@ export interface Census {
   readonly narrowest: { readonly filter: Filter; readonly rows: number } | undefined;
 }
 
-export function takeCensus(reading: Reading, { collections, except }: Collections, lists: Lists): Census {
+export function countFromIndex(
+  reading: IndexQuery,
+  { collections, except }: CollectionRange,
+  lists: Lists,
+): IndexCounts {
   const { facets, whole } = reading;
   const listed = sum(collections.flatMap((one) => whole.map((facet) => lists.of(one, facet)?.n ?? 0)));
   const members = except !== undefined && listed > 0 ? listed - 1 : listed;
   const rowsOf = (filter: Filter): number =>
     sum(collections.flatMap(({ uid }) => facetsOf(filter).map((facet) => lists.below(uid, facet)?.n ?? 0)));
   const [narrowest] = facets
-    .filter(({ lacks }) => !lacks)
+    .filter(({ excludes: lacks }) => !lacks)
     .map((filter) => ({ filter, rows: rowsOf(filter) }))
     .sort((a, b) => a.rows - b.rows);
 
@@ -32,7 +36,7 @@ export function takeCensus(reading: Reading, { collections, except }: Collection
     if (!filter) return parts && except !== undefined ? undefined : members;
     if (filter.values.length > 1 || parts || except !== undefined) return undefined;
     if (!collections.every(lists.isAllBelow)) return undefined;
-    return filter.lacks ? members - rowsOf(filter) : rowsOf(filter);
+    return filter.excludes ? members - rowsOf(filter) : rowsOf(filter);
   }
 
   return { members, total: total(), narrowest };

@@ -1,7 +1,7 @@
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { facetKey, scopeKey } from '../list-membership.ts';
-import { padded } from './pad.ts';
+import { padToPowerOfTwo } from './pad.ts';
 
 /** A value of a facet and how many resources have it, each scope counted by itself. */
 export interface FacetValue {
@@ -43,7 +43,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
   // No value sorts behind this: `>` follows `=` in ASCII.
   const end = `${field}>`;
   const [sort = 'uid'] = resource.listOrders.facet;
-  const belowAll = (scopes: readonly string[]) => padded(scopes.map((uid) => scopeKey('descendants', uid)));
+  const belowAll = (scopes: readonly string[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
   const valueIn = (facet: string): string => facet.slice(prefix.length);
 
   return {
@@ -61,7 +61,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
     async find(scopes, values) {
       if (scopes.length === 0 || values.length === 0) return [];
       const below = belowAll(scopes);
-      const facets = padded(values.map((value) => facetKey(field, value)));
+      const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
       const text = findText(below.length, facets.length);
       const rows = await db.all<ListRow>(text, resource.kind, ...below, ...facets);
       return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
@@ -78,7 +78,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
       const found = new Map<string, Uint8Array[]>(values.map((value) => [value, []]));
       if (scopes.length === 0 || values.length === 0) return found;
       const below = belowAll(scopes);
-      const facets = padded(values.map((value) => facetKey(field, value)));
+      const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
       const rows = await db.all<MemberRow>(
         membersText(below.length, facets.length),
         ...[resource.kind, sort, ...below, ...facets],

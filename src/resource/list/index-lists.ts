@@ -1,7 +1,7 @@
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { facetScope, scopeKey } from '../list-membership.ts';
-import { padded } from './pad.ts';
+import { facetScopeKey, scopeKey } from '../list-membership.ts';
+import { padToPowerOfTwo } from './pad.ts';
 import type { Collection } from './visible-range.ts';
 
 /** A list of the listing index and how many members it has. */
@@ -33,16 +33,16 @@ export async function findLists(
   collections: readonly Collection[],
   facets: readonly string[],
 ): Promise<Lists> {
-  const scopes = new Set(collections.flatMap(({ of, uid }) => [scopeKey(of, uid), facetScope(uid)]));
-  const wanted = padded([...new Set(['', ...facets])]);
+  const scopes = new Set(collections.flatMap(({ of, uid }) => [scopeKey(of, uid), facetScopeKey(uid)]));
+  const wanted = padToPowerOfTwo([...new Set(['', ...facets])]);
   const found = new Map<string, List>();
   for (let at = 0; at < scopes.size; at += SCOPES_PER_STATEMENT) {
-    const some = padded([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
+    const some = padToPowerOfTwo([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
     const rows = await db.all<ListRow>(statement(wanted.length, some.length), resource.kind, ...wanted, ...some);
     for (const { scope, facet, id, n } of rows) found.set(`${scope} ${facet}`, { id, n });
   }
   const of: Lists['of'] = ({ of, uid }, facet) => found.get(`${scopeKey(of, uid)} ${facet}`);
-  const below: Lists['below'] = (uid, facet) => found.get(`${facetScope(uid)} ${facet}`);
+  const below: Lists['below'] = (uid, facet) => found.get(`${facetScopeKey(uid)} ${facet}`);
   return { of, below, isAllBelow: (collection) => of(collection, '')?.n === below(collection.uid, '')?.n };
 }
 

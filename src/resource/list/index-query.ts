@@ -1,9 +1,9 @@
-import { PART, type Resource, SHOWN } from '../definition.ts';
+import { PARTITION, type Resource, VISIBLE } from '../definition.ts';
 import { facetKey } from '../list-membership.ts';
 import type { Filter, Selection } from './plan.ts';
 
 /** What a selection asks of the listing index. */
-export interface Reading {
+export interface IndexQuery {
   /** Rows have these values under these sort keys. */
   readonly equals: readonly { readonly field: string; readonly key: string }[];
   /** Rows have at least this value under this sort key. */
@@ -18,23 +18,23 @@ export interface Reading {
   readonly whole: readonly string[];
 }
 
-export function readingOf(resource: Resource, { filters, parts, since }: Selection): Reading {
+export function indexQuery(resource: Resource, { filters, parts, since }: Selection): IndexQuery {
   const { sortKeys, facets = {}, hidden } = resource;
   const keyed = filters.filter(({ field }) => field in sortKeys);
   const faceted = filters.filter((filter) => !keyed.includes(filter) && filter.field in facets);
-  const shown = parts ?? (hidden && [SHOWN, ...Object.keys(hidden)]);
+  const shown = parts ?? (hidden && [VISIBLE, ...Object.keys(hidden)]);
   return {
     equals: keyed.map(equalOf),
     since,
     facets: faceted,
     references: filters.filter((filter) => !keyed.includes(filter) && !faceted.includes(filter)),
-    parts: parts && { field: PART, values: parts },
-    whole: shown?.map((part) => facetKey(PART, part)) ?? [''],
+    parts: parts && { field: PARTITION, values: parts },
+    whole: shown?.map((part) => facetKey(PARTITION, part)) ?? [''],
   };
 }
 
 /** A selector lets nothing else through (request-filters.ts); whoever makes filters by hand shall notice too. */
-function equalOf({ field, values, lacks }: Filter): { readonly field: string; readonly key: string } {
+function equalOf({ field, values, excludes: lacks }: Filter): { readonly field: string; readonly key: string } {
   const [key, another] = values;
   const isOne = key !== undefined && another === undefined && !lacks;
   if (!isOne) throw new Error(`${field} can be filtered by one value only`);

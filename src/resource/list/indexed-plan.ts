@@ -1,16 +1,17 @@
-import type { Maybe, Reader } from '../../store/store.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { sourcesOf, type Way, wayToCount, wayToPage } from './access-path.ts';
-import { takeCensus } from './counts.ts';
+import { type AccessPath, countPath, pagePath, sourcesOf } from './access-path.ts';
+import { countFromIndex } from './counts.ts';
 import { findLists } from './index-lists.ts';
-import { facetsOf, readingOf } from './index-query.ts';
-import { foremost } from './merge-heads.ts';
+import { facetsOf, indexQuery } from './index-query.ts';
+import { limitToHeads } from './merge-heads.ts';
 import { type Order, UNORDERED } from './order.ts';
-import { type Cursor, fingerprint, type Tally } from './page-token.ts';
+import { type CountedTotal, type Cursor, fingerprint } from './page-token.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
 import { fromCursor, inRounds, isLoop } from './source.ts';
 import { countStatement, pageStatement, type Shape, sourceValues } from './sql.ts';
-import type { Collection, Collections } from './visible-range.ts';
+import type { Collection, CollectionRange } from './visible-range.ts';
 
 /** Rows that each source may bring to be sorted with those of the others. */
 const MAX_SORTED = 500;
@@ -19,18 +20,18 @@ const MAX_SORTED = 500;
 export async function indexedPlan(
   db: Reader,
   resource: Resource,
-  { collections, except }: Collections,
+  { collections, except }: CollectionRange,
   selection: Selection,
   order: Order,
-  earlier?: Tally,
+  earlier?: CountedTotal,
 ): Promise<Plan> {
-  const reading = readingOf(resource, selection);
+  const reading = indexQuery(resource, selection);
   const { equals, since, facets, references, whole } = reading;
   const lists = await findLists(db, resource, collections, [...whole, ...facets.flatMap(facetsOf)]);
-  const census = takeCensus(reading, { collections, except }, lists);
+  const census = countFromIndex(reading, { collections, except }, lists);
   const survey = { resource, reading, lists, census };
 
-  function shapesOf(way: Way, by: Order, cursor: Cursor | undefined, window: number): Shape[] {
+  function shapesOf(way: AccessPath, by: Order, cursor: Cursor | undefined, window: number): Shape[] {
     const foundBy = 'filter' in way ? way.filter : undefined;
     const sort = 'sort' in way ? way.sort : 'uid';
     const referring = references.filter((filter) => filter !== foundBy);
@@ -38,9 +39,9 @@ export async function indexedPlan(
     const sourcesIn = (collection: Collection) =>
       sourcesOf(way, survey, collection).map((source) => fromCursor(source, by, cursor));
     const found = collections.map(sourcesIn);
-    const loopOver = overlapping || !isLoop(found.flat(), sort, by) ? undefined : db.loopOver;
+    const loopOver = overlapping || !isLoop(found.flat(), sort, by) ? undefined : db.jsonElements;
     const rounds = loopOver === undefined ? inRounds(found) : [found.flat()];
-    const bodies = db.memory === undefined;
+    const bodies = db.rowCache === undefined;
     const common = {
       except,
       sort,
@@ -52,34 +53,34 @@ export async function indexedPlan(
       loopOver,
       overlapping,
       bodies,
-      bytewise: db.bytewise,
+      bytewise: db.binaryCollation,
     };
     return rounds.map((sources) => ({ sources, sorts: sources.length > 4 && window <= MAX_SORTED, ...common }));
   }
 
   async function count(): Promise<number> {
     let total = 0;
-    for (const shape of shapesOf(wayToCount(survey), UNORDERED, undefined, Infinity)) {
+    for (const shape of shapesOf(countPath(survey), UNORDERED, undefined, Infinity)) {
       const { text, bind } = countStatement(shape);
       const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
       total += row?.n ?? 0;
     }
     return total;
   }
-  const takeTally = async (): Promise<Tally> => {
+  const takeTally = async (): Promise<CountedTotal> => {
     const places = fingerprint([...collections.map(({ of, uid }) => `${of} ${uid}`), except].join());
-    return earlier?.places === places ? earlier : { places, total: await count() };
+    return earlier?.collections === places ? earlier : { collections: places, total: await count() };
   };
-  let taking: Promise<Tally> | undefined;
-  const tally = (): Promise<Tally> => {
+  let taking: Promise<CountedTotal> | undefined;
+  const tally = (): Promise<CountedTotal> => {
     taking ??= takeTally();
     return taking;
   };
-  const total = (): Maybe<number> => census.total ?? tally().then((taken) => taken.total);
+  const total = (): MaybePromise<number> => census.total ?? tally().then((taken) => taken.total);
 
   return {
     total,
-    tally: () => (census.total === undefined ? tally() : undefined),
+    countedTotal: () => (census.total === undefined ? tally() : undefined),
 
     async page({ cursor, limit, skip }) {
       const matching = await total();
@@ -103,10 +104,10 @@ export async function indexedPlan(
     matching: number,
   ): Promise<PageRow[]> {
     const wanted = limit + skip;
-    const way = wayToPage(survey, order.terms[0]?.field ?? 'uid', matching, wanted);
+    const way = pagePath(survey, order.terms[0]?.field ?? 'uid', matching, wanted);
     const keys = cursor?.keys.map((key, i) => [`cursor${i}`, key] as const) ?? [];
     const common = { kind: resource.kind, ...Object.fromEntries(keys), cursor_uid: cursor?.uid ?? null };
-    const shapes = await foremost(db, shapesOf(way, by, cursor, wanted), common, wanted);
+    const shapes = await limitToHeads(db, shapesOf(way, by, cursor, wanted), common, wanted);
 
     // Rounds are merged afterwards, so each must bring what the merge may skip.
     const alone = shapes.length <= 1;

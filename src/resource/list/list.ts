@@ -1,17 +1,19 @@
 import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
-import type { Maybe, Reader } from '../../store/store.ts';
+import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import type { ReadContext } from '../operation.ts';
-import { exists, findShownAll, readShown } from '../read.ts';
+import { exists } from '../read.ts';
+import { decodeRow, findMessages } from '../read-message.ts';
 import { indexedPlan } from './indexed-plan.ts';
 import { parseOrder } from './order.ts';
-import type { Cursor, PageTokens, Tally } from './page-token.ts';
+import type { CountedTotal, Cursor, PageTokens } from './page-token.ts';
 import type { Filter, PageRow } from './plan.ts';
-import { createSelector } from './request-filters.ts';
-import { finitePlan } from './uid-list-plan.ts';
-import { type Extent, extentOf } from './visible-range.ts';
+import { requestFilters } from './request-filters.ts';
+import { uidListPlan } from './uid-list-plan.ts';
+import { type VisibleRange, visibleRange } from './visible-range.ts';
 
 /** What every List request has. */
 export interface ListRequest extends Message {
@@ -47,12 +49,12 @@ export function createLister(
   tokens: PageTokens,
   always: readonly Filter[] = [],
 ): Lister {
-  const { listedUnder, named } = resource;
+  const { listedUnder, nameFilter: named } = resource;
   const naming = input.fields.filter(({ name }) => named?.fields.includes(name));
   const own = input.fields.filter((field) => {
     return !STANDARD.has(field.name) && field.name !== listedUnder && !naming.includes(field);
   });
-  const select = createSelector(resource, own);
+  const select = requestFilters(resource, own);
   const parent = input.fields.find(({ name }) => name === listedUnder)?.localName;
 
   return async (ctx, request) => {
@@ -69,12 +71,12 @@ export function createLister(
 
     const reach = ctx.caller.reach(ctx.method.capabilities);
     const uids = await named?.uids(ctx.db, request, reach);
-    const reached = uids ? { uids: [...uids].sort() } : extentOf(resource, place, reach);
+    const reached = uids ? { uids: [...uids].sort() } : visibleRange(resource, place, reach);
     const extent = (await holdsChildren(ctx.db, resource, place?.childrenOf)) ? reached : NOTHING;
     const plan =
       'uids' in extent
-        ? await finitePlan(ctx.db, resource, extent.uids, selection, order)
-        : await indexedPlan(ctx.db, resource, extent, selection, order, cursor?.tally);
+        ? await uidListPlan(ctx.db, resource, extent.uids, selection, order)
+        : await indexedPlan(ctx.db, resource, extent, selection, order, cursor?.countedTotal);
     const totalCount = await plan.total();
     // One row more than asked for tells whether there is a next page.
     const rows = await plan.page({ cursor, limit: limit + 1, skip: request.skip });
@@ -82,24 +84,26 @@ export function createLister(
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       messages: await messagesOf(ctx.db, resource, page),
-      nextPageToken: last ? tokens.issue(cursorAt(last, order.terms.length, await plan.tally()), query, ctx.now) : '',
+      nextPageToken: last
+        ? tokens.issue(cursorAt(last, order.terms.length, await plan.countedTotal()), query, ctx.now)
+        : '',
       totalCount,
       skipped: request.skip,
     };
   };
 }
 
-function messagesOf(db: Reader, resource: Resource, page: readonly PageRow[]): Maybe<Message[]> {
-  if (db.memory)
-    return findShownAll(
+function messagesOf(db: Reader, resource: Resource, page: readonly PageRow[]): MaybePromise<Message[]> {
+  if (db.rowCache)
+    return findMessages(
       db,
       resource,
       page.map(({ uid }) => uid),
     );
-  return page.map(({ uid, body }) => readShown(db, resource, uid, body as Uint8Array));
+  return page.map(({ uid, body }) => decodeRow(db, resource, uid, body as Uint8Array));
 }
 
-const NOTHING: Extent = { uids: [] };
+const NOTHING: VisibleRange = { uids: [] };
 
 /** Below a parent that cannot nest, descendants are children; but to what lies above that parent they are not. */
 async function holdsChildren(db: Reader, resource: Resource, uid: string | undefined): Promise<boolean> {
@@ -114,6 +118,6 @@ export function pageSize(asked: number): number {
   return asked === 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE);
 }
 
-function cursorAt(row: PageRow, terms: number, tally: Tally | undefined): Cursor {
-  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), tally };
+function cursorAt(row: PageRow, terms: number, tally: CountedTotal | undefined): Cursor {
+  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), countedTotal: tally };
 }

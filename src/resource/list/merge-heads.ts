@@ -11,7 +11,7 @@ interface Head extends PageRow {
  * What is left to read for a page of `wanted` rows: of a thousand sources no more than fifty can be on a page of fifty, and
  * these are the ones whose first rows come first. To find them takes a seek for each.
  */
-export async function foremost(
+export async function limitToHeads(
   db: Reader,
   shapes: readonly Shape[],
   common: Readonly<Record<string, Value>>,

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ApiError, Code } from '../../base/errors.ts';
-import { pageTokens } from './page-token.ts';
+import { createPageTokens } from './page-token.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
-const tokens = pageTokens(randomBytes(32));
+const tokens = createPageTokens(randomBytes(32));
 const cursor = { keys: ['app', '000001'], uid: 'a/b' };
 
 test('gives back the cursor it was issued for', () => {
@@ -14,7 +14,7 @@ test('gives back the cursor it was issued for', () => {
 });
 
 test('carries what was counted', () => {
-  const counted = { ...cursor, tally: { total: 7, places: 'abc' } };
+  const counted = { ...cursor, countedTotal: { total: 7, collections: 'abc' } };
   assert.deepEqual(tokens.read(tokens.issue(counted, 'q', 0), 'q', 0), counted);
 });
 
@@ -27,7 +27,7 @@ test('refuses a token of another query', () => {
 });
 
 test('refuses a token of another server', () => {
-  assert.throws(() => tokens.read(pageTokens(randomBytes(32)).issue(cursor, 'q', 0), 'q', 0), isInvalidToken);
+  assert.throws(() => tokens.read(createPageTokens(randomBytes(32)).issue(cursor, 'q', 0), 'q', 0), isInvalidToken);
 });
 
 test('no altered or invented token passes', () => {

@@ -6,13 +6,13 @@ export interface Cursor {
   readonly keys: readonly string[];
   readonly uid: string;
   /** What had to be counted for the page travels with its token, or a walk would count it again on every page. */
-  readonly tally?: Tally | undefined;
+  readonly countedTotal?: CountedTotal | undefined;
 }
 
-export interface Tally {
+export interface CountedTotal {
   readonly total: number;
   /** The fingerprint of the places that it was counted in. For a caller who now reaches others it says nothing. */
-  readonly places: string;
+  readonly collections: string;
 }
 
 export interface PageTokens {
@@ -29,14 +29,14 @@ const MAX_LENGTH = 8192;
  * Opaque, authenticated cursors: base64url of `mac || json`. `query` is whatever the token must not outlive a
  * change of: filters, order and caller. `key` is shared by all servers of a database.
  */
-export function pageTokens(key: Uint8Array): PageTokens {
+export function createPageTokens(key: Uint8Array): PageTokens {
   // Made once: from bytes, each token would make a key of its own first, which takes longer than the rest.
   const secret = createSecretKey(key);
   const macOf = (payload: Uint8Array) => createHmac('sha256', secret).update(payload).digest().subarray(0, MAC_BYTES);
 
   return {
-    issue({ keys, uid, tally }, query, now) {
-      const counted = tally ? [[tally.total, tally.places]] : [];
+    issue({ keys, uid, countedTotal: tally }, query, now) {
+      const counted = tally ? [[tally.total, tally.collections]] : [];
       const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys, ...counted]));
       return Buffer.concat([macOf(payload), payload]).toString('base64url');
     },
@@ -57,7 +57,9 @@ export function pageTokens(key: Uint8Array): PageTokens {
       }
       const [total, places] = rest.find((part) => typeof part !== 'string') ?? [];
       const keys = rest.filter((part) => typeof part === 'string');
-      return total === undefined || places === undefined ? { keys, uid } : { keys, uid, tally: { total, places } };
+      return total === undefined || places === undefined
+        ? { keys, uid }
+        : { keys, uid, countedTotal: { total, collections: places } };
     },
   };
 }

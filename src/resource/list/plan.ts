@@ -1,12 +1,13 @@
-import type { Maybe, Row } from '../../store/store.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { Row } from '../../store/store.ts';
 import type { Order } from './order.ts';
-import type { Cursor, Tally } from './page-token.ts';
+import type { CountedTotal, Cursor } from './page-token.ts';
 
 /** The row has one of the values under a sort key or in what it is found by; or, with `lacks`, none of them. */
 export interface Filter {
   readonly field: string;
   readonly values: readonly string[];
-  readonly lacks?: boolean;
+  readonly excludes?: boolean;
 }
 
 /** Which rows of its extent a list shows. */
@@ -32,10 +33,10 @@ export interface Window {
 
 /** How one list will be read. */
 export interface Plan {
-  total(): Maybe<number>;
+  total(): MaybePromise<number>;
   /** The total, if it took counting, for the next page of the same walk. */
-  tally(): Maybe<Tally | undefined>;
-  page(window: Window): Maybe<PageRow[]>;
+  countedTotal(): MaybePromise<CountedTotal | undefined>;
+  page(window: Window): MaybePromise<PageRow[]>;
 }
 
 /** Bytewise, as both databases compare UTF-8. UTF-16 has the same order, but for what it writes as a pair. */

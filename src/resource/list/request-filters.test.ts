@@ -9,7 +9,7 @@ import {
   ListAdvisoriesRequestSchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { defineResource } from '../definition.ts';
-import { createSelector } from './request-filters.ts';
+import { requestFilters } from './request-filters.ts';
 
 const FIELDS = ['artifact_names', 'origin', 'exclude_event_authors', 'event_types', 'latest_event_type', 'query'];
 const fields = ListAdvisoriesRequestSchema.fields.filter(({ name }) => FIELDS.includes(name));
@@ -26,7 +26,7 @@ const spec = {
     query: { allOf: (text: string) => text.split(' ').map((word) => ({ field: 'artifact_names', values: [word] })) },
   },
 };
-const select = createSelector(defineResource(spec), fields);
+const select = requestFilters(defineResource(spec), fields);
 
 const filtersOf = (request: MessageInitShape<typeof ListAdvisoriesRequestSchema>) =>
   select(create(ListAdvisoriesRequestSchema, request)).filters;
@@ -37,7 +37,9 @@ test('a filter asks for any value, for none, or for all that a text stands for',
     { field: 'event_types', values: ['3'] },
   ]);
   assert.deepEqual(filtersOf({ origin: 'a' }), [{ field: 'artifact_names', values: ['A'] }]);
-  assert.deepEqual(filtersOf({ excludeEventAuthors: ['a'] }), [{ field: 'event_authors', values: ['a'], lacks: true }]);
+  assert.deepEqual(filtersOf({ excludeEventAuthors: ['a'] }), [
+    { field: 'event_authors', values: ['a'], excludes: true },
+  ]);
   assert.deepEqual(filtersOf({ query: 'a b' }), [
     { field: 'artifact_names', values: ['a'] },
     { field: 'artifact_names', values: ['b'] },
@@ -68,7 +70,7 @@ test('says which value is wrong', () => {
 
 test('a flag that cannot tell whether it is set asks for nothing while it is false', () => {
   const flag = ListTagsRequestSchema.fields.filter(({ name }) => name === 'include_dates');
-  const flagged = createSelector(defineResource({ ...spec, facets: { include_dates: () => [] }, filters: {} }), flag);
+  const flagged = requestFilters(defineResource({ ...spec, facets: { include_dates: () => [] }, filters: {} }), flag);
   assert.deepEqual(flagged(create(ListTagsRequestSchema, {})).filters, []);
   assert.deepEqual(flagged(create(ListTagsRequestSchema, { includeDates: true })).filters, [
     { field: 'include_dates', values: ['true'] },
@@ -79,12 +81,12 @@ test('several values of a sort key, or all but one, stop the start', () => {
   const orders = { artifact_names: () => '', event_authors: () => '' };
   const only = (name: string) => fields.filter((field) => field.name === name);
   const ordered = defineResource({ ...spec, orders });
-  assert.throws(() => createSelector(ordered, only('artifact_names')), /filter artifact_names by one value only/);
-  assert.throws(() => createSelector(ordered, only('exclude_event_authors')), /filter event_authors by one value only/);
-  assert.ok(createSelector(ordered, only('origin')));
+  assert.throws(() => requestFilters(ordered, only('artifact_names')), /filter artifact_names by one value only/);
+  assert.throws(() => requestFilters(ordered, only('exclude_event_authors')), /filter event_authors by one value only/);
+  assert.ok(requestFilters(ordered, only('origin')));
 });
 
 test('a filter that the resource does not declare stops the start', () => {
   const { filters: _, ...without } = spec;
-  assert.throws(() => createSelector(defineResource(without), fields), /origin: the sample resource declares no such/);
+  assert.throws(() => requestFilters(defineResource(without), fields), /origin: the sample resource declares no such/);
 });

@@ -1,7 +1,7 @@
 import type { DescField, Message } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../../base/errors.ts';
-import { type Resource, SHOWN, timeKey } from '../definition.ts';
+import { type Resource, timeKey, VISIBLE } from '../definition.ts';
 import type { Filter, Selection } from './plan.ts';
 
 const MAX_VALUES = 100;
@@ -9,7 +9,7 @@ const MAX_VALUES = 100;
 const MAX_WORDS = 20;
 
 /** Reads what a request selects by its own `fields`; one that the resource does not declare stops the server from starting. */
-export function createSelector(resource: Resource, fields: readonly DescField[]): (request: Message) => Selection {
+export function requestFilters(resource: Resource, fields: readonly DescField[]): (request: Message) => Selection {
   const { hidden = {}, since = {} } = resource;
   const flags = fields.filter(({ name }) => name in hidden);
   const bounds = fields.filter(({ name }) => name in since);
@@ -25,7 +25,7 @@ export function createSelector(resource: Resource, fields: readonly DescField[])
     const bound = bounds.find(({ localName }) => holder[localName] !== undefined);
     return {
       filters: filters.flatMap((field) => readFilter(resource, field, holder[field.localName])),
-      parts: shown.length === Object.keys(hidden).length ? undefined : [SHOWN, ...shown],
+      parts: shown.length === Object.keys(hidden).length ? undefined : [VISIBLE, ...shown],
       since: bound && { field: since[bound.name] ?? '', key: boundKey(holder[bound.localName] as Timestamp) },
     };
   };
@@ -46,7 +46,7 @@ function readFilter(resource: Resource, field: DescField, asked: unknown): Filte
   const values = Array.isArray(asked) ? readList(field, asked) : readOne(field, asked);
   if (values.length === 0) return [];
   if ('anyOf' in spec) return [{ field: spec.anyOf, values: spec.as ? values.map(spec.as) : values }];
-  if ('noneOf' in spec) return [{ field: spec.noneOf, values, lacks: true }];
+  if ('noneOf' in spec) return [{ field: spec.noneOf, values, excludes: true }];
   const words = values.flatMap((value) => spec.allOf(value));
   if (words.length > MAX_WORDS) throw invalid(field.name, `must have at most ${MAX_WORDS} words`);
   return words;

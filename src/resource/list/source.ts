@@ -1,5 +1,5 @@
 import type { Order } from './order.ts';
-import { padded } from './pad.ts';
+import { padToPowerOfTwo } from './pad.ts';
 import type { Cursor } from './page-token.ts';
 import type { Filter } from './plan.ts';
 
@@ -70,7 +70,7 @@ export function valuesOf({ checks, ...run }: Source): Record<string, string | nu
   const values: Record<string, string | number | null> = {};
   for (const [name, value] of Object.entries(run)) if (value !== undefined && name !== 'from') values[name] = value;
   for (const [c, { lists }] of checks.entries()) {
-    for (const [l, list] of padded(lists).entries()) values[`check${c}_${l}`] = list;
+    for (const [l, list] of padToPowerOfTwo(lists).entries()) values[`check${c}_${l}`] = list;
   }
   return values;
 }
@@ -78,7 +78,9 @@ export function valuesOf({ checks, ...run }: Source): Record<string, string | nu
 /** What of a source shapes the text of a statement. */
 export function formOf(source: Source): string {
   const isChild = 'parent' in source && source.parent !== undefined;
-  const checks = source.checks.map(({ lists, sort, lacks }) => `${lacks ? '-' : '+'}${sort}${padded(lists).length}`);
+  const checks = source.checks.map(
+    ({ lists, sort, lacks }) => `${lacks ? '-' : '+'}${sort}${padToPowerOfTwo(lists).length}`,
+  );
   return [source.from, isChild ? 'c' : '', ...checks].join('');
 }
 
@@ -147,13 +149,13 @@ export function isListed(check: Check, uid: string, key: string, slot: (at: numb
 
 /** Whether the row `uid` has one of these values of a reference. */
 export function refers(filter: Filter, kind: string, uid: string, slot: (at: number) => string): string {
-  const { field, values, lacks = false } = filter;
+  const { field, values, excludes: lacks = false } = filter;
   const having = `x.kind = ${kind} AND x.field = '${field}' AND x.value IN (${slots(values, slot)})`;
   return exists(lacks, `reference x WHERE ${having}`, uid);
 }
 
 const slots = (values: readonly unknown[], slot: (at: number) => string): string =>
-  padded(values)
+  padToPowerOfTwo(values)
     .map((_, at) => slot(at))
     .join(', ');
 

@@ -1,7 +1,7 @@
 import { createLru } from '../../base/lru.ts';
 import type { Value } from '../../store/store.ts';
 import { type Order, UNORDERED } from './order.ts';
-import { padded } from './pad.ts';
+import { padToPowerOfTwo } from './pad.ts';
 import type { Filter } from './plan.ts';
 import { formOf, isListed, refers, type Slot, type Source, tableOf, valuesOf } from './source.ts';
 
@@ -59,7 +59,7 @@ export function sourceValues(shape: Shape): Record<string, Value> {
   for (const [e, { key }] of equals.entries()) values[`equal${e}`] = key;
   if (since) values.since = since.key;
   for (const [f, filter] of referring.entries()) {
-    for (const [v, value] of padded(filter.values).entries()) values[`referring${f}_${v}`] = value;
+    for (const [v, value] of padToPowerOfTwo(filter.values).entries()) values[`referring${f}_${v}`] = value;
   }
   if (loopOver !== undefined) return { ...values, sources: JSON.stringify(sources.map(valuesOf)) };
   for (const [i, source] of sources.entries()) {
@@ -70,7 +70,7 @@ export function sourceValues(shape: Shape): Record<string, Value> {
 
 function cached(purpose: string, asked: Shape, build: (shape: Shape, slot: Slot) => string): Statement {
   // The values of sources that only fill up are null, which equals nothing: they have no rows.
-  const shape = { ...asked, sources: asked.loopOver ? asked.sources.slice(0, 1) : padded(asked.sources) };
+  const shape = { ...asked, sources: asked.loopOver ? asked.sources.slice(0, 1) : padToPowerOfTwo(asked.sources) };
   const key = `${purpose}|${describe(shape)}`;
   let found = statements.get(key);
   if (!found) {
@@ -89,7 +89,7 @@ function describe({ sources, except, sort, order, equals, since, referring, ...f
   const terms = order.terms.map((term) => `${term.field}${term.descending ? '-' : '+'}`).join('');
   const fields = equals.map(({ field }) => field).join(',');
   const values = referring
-    .map(({ field, values, lacks }) => `${lacks ? '-' : '+'}${field}${padded(values).length}`)
+    .map(({ field, values, excludes: lacks }) => `${lacks ? '-' : '+'}${field}${padToPowerOfTwo(values).length}`)
     .join('');
   return [
     ...[parts.join(' '), except === undefined, sort, terms, order.uidDescending, fields, since?.field, values],

@@ -1,11 +1,11 @@
 import type { Reader } from '../../store/store.ts';
-import { PART, type Resource, type Stored } from '../definition.ts';
+import { PARTITION, type Resource, type Stored } from '../definition.ts';
 import { findAll } from '../read.ts';
 import type { Order } from './order.ts';
 import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
 
 /** Lists a known handful of uids: fetched, filtered and sorted right here. */
-export async function finitePlan(
+export async function uidListPlan(
   db: Reader,
   resource: Resource,
   uids: readonly string[],
@@ -24,7 +24,7 @@ export async function finitePlan(
 
   return {
     total: () => rows.length,
-    tally: () => undefined,
+    countedTotal: () => undefined,
     page({ cursor, limit, skip }) {
       const keys = cursor?.keys.map((key, i) => [`k${i}`, key]) ?? [];
       const last = cursor && ({ uid: cursor.uid, ...Object.fromEntries(keys) } as PageRow);
@@ -39,9 +39,9 @@ function isSelected(resource: Resource, row: Stored, { filters, parts, since }: 
     const key = resource.sortKeys[field];
     return key ? [key(row)] : [...(resource.values[field]?.(row.message, row.state) ?? [])];
   };
-  if (parts && !ownOf(PART).some((part) => parts.includes(part))) return false;
+  if (parts && !ownOf(PARTITION).some((part) => parts.includes(part))) return false;
   if (since && ownOf(since.field).some((key) => key < since.key)) return false;
   return filters.every(
-    ({ field, values, lacks = false }) => ownOf(field).some((own) => values.includes(own)) !== lacks,
+    ({ field, values, excludes: lacks = false }) => ownOf(field).some((own) => values.includes(own)) !== lacks,
   );
 }

@@ -9,19 +9,23 @@ export interface Collection {
   readonly uid: string;
 }
 
-export interface Collections {
+export interface CollectionRange {
   readonly collections: readonly Collection[];
   /** A scope is listed among its own descendants. Whoever asks for what lies below it does not mean itself. */
   readonly except?: string | undefined;
 }
 
 /** Where to look: a few collections, or a handful of uids. Nothing outside of it is ever read. */
-export type Extent = Collections | { readonly uids: readonly string[] };
+export type VisibleRange = CollectionRange | { readonly uids: readonly string[] };
 
 const MAX_IDS = 1000;
 
 /** The part of the hierarchy that the filter asks for and the caller may see. */
-export function extentOf(resource: Resource, filter: UIDPFilter | undefined, reach: readonly string[]): Extent {
+export function visibleRange(
+  resource: Resource,
+  filter: UIDPFilter | undefined,
+  reach: readonly string[],
+): VisibleRange {
   const holder = holderIn(resource);
   const isBelow = (uid: string, scope: string) => isWithin(holder(uid), scope);
   const isReached = (uid: string) => isWithinAny(uid, reach);
@@ -40,7 +44,7 @@ export function extentOf(resource: Resource, filter: UIDPFilter | undefined, rea
       (parent === undefined || holder(uid) === parent);
     return { uids: [...new Set(finite)].filter(matches).sort() };
   }
-  if (parent !== undefined) return childrenExtent(resource, parent, upper, reach);
+  if (parent !== undefined) return visibleChildren(resource, parent, upper, reach);
   if (upper !== undefined) {
     const except = resource.isScope && !resource.sharesParentUid ? upper : undefined;
     return isReached(upper)
@@ -52,14 +56,14 @@ export function extentOf(resource: Resource, filter: UIDPFilter | undefined, rea
   return { collections };
 }
 
-function childrenExtent(
+function visibleChildren(
   resource: Resource,
   parent: string,
   upper: string | undefined,
   reach: readonly string[],
-): Extent {
+): VisibleRange {
   if (upper !== undefined && !isWithin(parent, upper)) return { uids: [] };
-  const all: Extent = {
+  const all: VisibleRange = {
     collections: [{ of: resource.nests ? 'children' : 'descendants', uid: parent }],
   };
   if (parent === ROOT ? resource.rootIsPublic : isWithinAny(parent, reach)) return all;

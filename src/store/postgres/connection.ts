@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { together } from '../await-all.ts';
-import { type Insertion, widthOf } from '../bulk-insert.ts';
+import { awaitAll } from '../await-all.ts';
+import { type BulkInsert, columnCount } from '../bulk-insert.ts';
 import { refuseNul } from '../errors.ts';
 import type { Row, Value } from '../store.ts';
-import { inColumns, insertText } from './bulk-insert.ts';
+import { insertText, toColumnArrays } from './bulk-insert.ts';
 import { isBroken, translate } from './errors.ts';
 
 const MAX_PREPARED = 500;
@@ -11,14 +11,14 @@ const MAX_PREPARED = 500;
 export type Query = pg.QueryConfig<Value[]>;
 
 /** What the transactions of a store make their statements with. */
-export interface Preparing {
+export interface StatementPreparer {
   statement(sql: string, params: readonly Value[]): Query;
   /** The statements, in their order, that insert these rows. */
-  rows(insertion: Insertion, values: readonly Value[]): Query[];
+  rows(insertion: BulkInsert, values: readonly Value[]): Query[];
 }
 
 /** A statement with a name is parsed and planned once per connection. */
-export function createPreparing(): Preparing {
+export function createStatementPreparer(): StatementPreparer {
   const names = new Map<string, string>();
   const named = (text: string, values: Value[]): Query => {
     let name = names.get(text);
@@ -37,14 +37,16 @@ export function createPreparing(): Preparing {
     },
     rows(insertion, values) {
       refuseNul(values);
-      return [...inColumns(values, widthOf(insertion))].map((columns) => named(insertText(insertion), columns));
+      return [...toColumnArrays(values, columnCount(insertion))].map((columns) =>
+        named(insertText(insertion), columns),
+      );
     },
   };
 }
 
 /** A connection for as long as one transaction takes. */
 export interface Connection {
-  ask<R extends Row>(query: string | Query): Promise<pg.QueryResult<R>>;
+  query<R extends Row>(query: string | Query): Promise<pg.QueryResult<R>>;
   insert<R extends Row>(queries: readonly Query[]): Promise<R[]>;
   /** The first error that a statement met. */
   failure(): unknown;
@@ -77,10 +79,10 @@ export async function takeConnection(pool: pg.Pool): Promise<Connection> {
     return client.query<R>(query).catch(failed);
   }
   return {
-    ask,
+    query: ask,
     async insert<R extends Row>(queries: readonly Query[]) {
       const results = queries.map((query) => ask<R>(query));
-      await together(...results);
+      await awaitAll(...results);
       return (await Promise.all(results)).flatMap(({ rows }) => rows);
     },
     failure: () => failure,

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { closed } from '../errors.ts';
 import type { Reader, Row, Store, Value } from '../store.ts';
-import { createPreparing, rethrow } from './connection.ts';
+import { createStatementPreparer, rethrow } from './connection.ts';
 import { createReads } from './reads.ts';
-import { BYTEWISE } from './transaction.ts';
+import { BINARY_COLLATION } from './transaction.ts';
 import { valueTypes } from './types.ts';
 import { createWrites } from './writes.ts';
 
@@ -24,7 +24,7 @@ const CLOSE_LOOK_MS = 5;
 
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   const pool = createPool(url, options);
-  const preparing = createPreparing();
+  const preparing = createStatementPreparer();
   const reads = createReads((query) => pool.query(query).catch(rethrow), preparing);
   const write = createWrites(pool, preparing);
   /** Writes, for which closing waits. */
@@ -51,7 +51,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       requireOpen();
       return reads.get(sql, params) as Promise<R | undefined>;
     },
-    bytewise: BYTEWISE,
+    binaryCollation: BINARY_COLLATION,
   };
   const store: Store = {
     reader,

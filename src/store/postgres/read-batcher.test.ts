@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { gathered } from './read-batcher.ts';
+import { createBatcher } from './read-batcher.ts';
 
 /** Until an answer has been noticed and what waited for it has begun. */
 async function turn(): Promise<void> {
@@ -20,7 +20,7 @@ function watched() {
     await one.promise;
     return questions.map(() => number);
   };
-  const { ask, isIdle } = gathered(answerAll, () => time.now);
+  const { load: ask, isIdle } = createBatcher(answerAll, () => time.now);
   return { ask, isIdle, begun, time, questions: () => begun.map(({ questions }) => questions) };
 }
 

@@ -2,14 +2,14 @@
 const PATIENCE_MS = 20;
 const MAX_BATCH = 100;
 
-interface Asked<Q, A> {
+interface PendingKey<Q, A> {
   readonly question: Q;
   resolve(answer: A): void;
   reject(error: unknown): void;
 }
 
-export interface Gathered<Q, A> {
-  ask(question: Q): Promise<A>;
+export interface Batcher<Q, A> {
+  load(question: Q): Promise<A>;
   isIdle(): boolean;
 }
 
@@ -17,11 +17,11 @@ export interface Gathered<Q, A> {
  * Questions of one turn of the event loop, and those that come while others are being answered, are answered together. The
  * work for an answer always begins after its question was asked, so that nobody is told anything older.
  */
-export function gathered<Q, A>(
+export function createBatcher<Q, A>(
   answerAll: (questions: readonly Q[]) => Promise<readonly A[]>,
   now: () => number = () => performance.now(),
-): Gathered<Q, A> {
-  let waiting: Asked<Q, A>[] = [];
+): Batcher<Q, A> {
+  let waiting: PendingKey<Q, A>[] = [];
   let underWay = 0;
   let begun = 0;
   let isComing = false;
@@ -41,7 +41,7 @@ export function gathered<Q, A>(
     void answer(asked);
   }
 
-  async function answer(asked: readonly Asked<Q, A>[]): Promise<void> {
+  async function answer(asked: readonly PendingKey<Q, A>[]): Promise<void> {
     try {
       const answers = await answerAll(asked.map(({ question }) => question));
       underWay--;
@@ -54,7 +54,7 @@ export function gathered<Q, A>(
   }
 
   return {
-    ask: (question) =>
+    load: (question) =>
       new Promise((resolve, reject) => {
         waiting.push({ question, resolve, reject });
         if (underWay === 0 || now() - begun >= PATIENCE_MS) beginSoon();

@@ -2,9 +2,9 @@ import type pg from 'pg';
 import { refuseNul } from '../errors.ts';
 import { type PointRead, pointReadOf } from '../point-read.ts';
 import type { Row, Value } from '../store.ts';
-import { inColumns } from './bulk-insert.ts';
-import type { Preparing, Query } from './connection.ts';
-import { type Gathered, gathered } from './read-batcher.ts';
+import { toColumnArrays } from './bulk-insert.ts';
+import type { Query, StatementPreparer } from './connection.ts';
+import { type Batcher, createBatcher } from './read-batcher.ts';
 
 type Key = readonly Value[];
 
@@ -22,17 +22,17 @@ export interface Reads {
  * Reads outside of transactions. Those by key that come at the same time are one statement, whatever their keys; of all
  * others, those that ask for the same.
  */
-export function createReads(run: Run, preparing: Preparing): Reads {
-  const points = new Map<PointRead, Gathered<Key, Row | undefined>>();
-  const same = new Map<string, Gathered<undefined, Row[]>>();
+export function createReads(run: Run, preparing: StatementPreparer): Reads {
+  const points = new Map<PointRead, Batcher<Key, Row | undefined>>();
+  const same = new Map<string, Batcher<undefined, Row[]>>();
 
   async function all(sql: string, params: readonly Value[]): Promise<Row[]> {
     const query = preparing.statement(sql, params);
     const key = JSON.stringify([sql, ...params]);
-    const asking = same.get(key) ?? gathered<undefined, Row[]>(({ length }) => answerAlike(run, query, length));
+    const asking = same.get(key) ?? createBatcher<undefined, Row[]>(({ length }) => answerAlike(run, query, length));
     same.set(key, asking);
     try {
-      return await asking.ask(undefined);
+      return await asking.load(undefined);
     } finally {
       // Forgotten with its last answer, unless somebody asks again meanwhile.
       if (asking.isIdle() && same.get(key) === asking) same.delete(key);
@@ -41,9 +41,9 @@ export function createReads(run: Run, preparing: Preparing): Reads {
 
   function point(read: PointRead, key: Key): Promise<Row | undefined> {
     refuseNul(key);
-    const asking = points.get(read) ?? gathered(pointAnswers(run, preparing, read));
+    const asking = points.get(read) ?? createBatcher(pointAnswers(run, preparing, read));
     points.set(read, asking);
-    return asking.ask(key);
+    return asking.load(key);
   }
 
   return {
@@ -62,10 +62,10 @@ async function answerAlike(run: Run, query: Query, askers: number): Promise<Row[
   return askers === 1 ? [rows] : Array.from({ length: askers }, () => [...rows]);
 }
 
-function pointAnswers(run: Run, preparing: Preparing, read: PointRead) {
+function pointAnswers(run: Run, preparing: StatementPreparer, read: PointRead) {
   const text = batchText(read);
   return async (keys: readonly Key[]): Promise<(Row | undefined)[]> => {
-    const [columns = []] = inColumns(keys.flat(), read.key.length);
+    const [columns = []] = toColumnArrays(keys.flat(), read.key.length);
     const query = { ...preparing.statement(text, columns), rowMode: 'array' };
     const { rows } = await run<Value[]>(query);
     const found: (Row | undefined)[] = keys.map(() => undefined);

@@ -1,103 +1,97 @@
 import type pg from 'pg';
-import type { Insertion } from '../bulk-insert.ts';
+import { type BulkInsert, columnCount } from '../bulk-insert.ts';
 import { refuseNul } from '../errors.ts';
 import type { Row, Value } from '../store.ts';
-import type { Connection, Preparing } from './connection.ts';
+import type { Connection, StatementPreparer } from './connection.ts';
 
 type Result = pg.QueryResult<Row>;
 
-/** What the members of a group ask for between two turns of the event loop: it travels together. */
-export interface Round {
-  /** A question that several ask is asked once, unless one of them must see what it has just written. */
+/** Collects the statements that the members of a group issue in one turn of the event loop, and sends them together. */
+export interface StatementBatch {
+  /** Equal reads are sent once, unless `isOwn`: a member must see what it has just written. */
   read(sql: string, params: readonly Value[], isOwn: boolean): Promise<Result>;
-  add(sql: string, params: readonly Value[]): Promise<Result>;
-  /** Rows for one table become one statement, and everybody is answered what it returns of all of them. */
-  insert(insertion: Insertion, values: readonly Value[]): Promise<Row[]>;
+  /** Rows for one table are sent as one statement. Every member gets what it returns for all of them. */
+  insert(insert: BulkInsert, values: readonly Value[]): Promise<Row[]>;
   send(): void;
-  /** From here on nothing is sent any more: whoever asks gets this error. The first one stays. */
+  /** Sends nothing from now on; later calls reject with the first error that was given here. */
   fail(error: unknown): void;
   failure(): unknown;
 }
 
-/** The error of those in a group who did nothing wrong. */
-export const APART = new Error('the writes of a group could not be made together');
+/** The error of the members of a failed group that did not cause the failure. */
+export const GROUP_ABORTED = new Error('another write of the same group failed');
 
-interface Waiting {
+interface Pending {
   send(): void;
   reject(error: unknown): void;
 }
 
-interface WaitingRows {
+interface PendingRows {
   readonly values: Value[];
   readonly returned: Promise<Row[]>;
 }
 
-export function createRound({ ask, insert }: Connection, { statement, rows }: Preparing): Round {
-  let waiting: Waiting[] = [];
-  const questions = new Map<string, Promise<Result>>();
-  const insertions = new Map<Insertion, WaitingRows>();
+export function createStatementBatch(connection: Connection, { statement, rows }: StatementPreparer): StatementBatch {
+  let pending: Pending[] = [];
+  const reads = new Map<string, Promise<Result>>();
+  const inserts = new Map<BulkInsert, PendingRows>();
   let failure: unknown;
   let isScheduled = false;
 
   const fail = (error: unknown): void => {
     failure ??= error;
   };
-  function later<T>(run: () => Promise<T>): Promise<T> {
+  function schedule<T>(run: () => Promise<T>): Promise<T> {
     if (failure !== undefined) throw failure;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const failed = (error: unknown): void => {
       fail(error);
       reject(failure);
     };
-    waiting.push({ send: () => void run().then(resolve, failed), reject });
+    pending.push({ send: () => void run().then(resolve, failed), reject });
     if (!isScheduled) setImmediate(send);
     isScheduled = true;
     return promise;
   }
   function send(): void {
-    const all = waiting;
-    waiting = [];
+    const all = pending;
+    pending = [];
     isScheduled = false;
-    questions.clear();
-    insertions.clear();
+    reads.clear();
+    inserts.clear();
     for (const each of all) {
       if (failure === undefined) each.send();
       else each.reject(failure);
     }
   }
 
-  async function insertAll(insertion: Insertion, values: readonly Value[]): Promise<Row[]> {
-    const queries = rows(insertion, values);
-    const returned = await insert<Row>(queries);
-    // A row that was left out may have met one of this group, so that two believe it to be theirs.
-    const asked = values.length / Object.keys(insertion.columns).length;
-    if (insertion.conflict === 'skip' && returned.length < asked) fail(APART);
+  async function insertAll(insert: BulkInsert, values: readonly Value[]): Promise<Row[]> {
+    const returned = await connection.insert<Row>(rows(insert, values));
+    // The skipped row may conflict with one of this same group, and then two members would believe that they own it.
+    const isSkipped = insert.conflict === 'skip' && returned.length < values.length / columnCount(insert);
+    if (isSkipped) fail(GROUP_ABORTED);
     return returned;
   }
 
   return {
     read(sql, params, isOwn) {
       const query = statement(sql, params);
-      if (isOwn) return later(() => ask(query));
+      if (isOwn) return schedule(() => connection.query(query));
       const key = JSON.stringify([sql, ...params]);
-      const asked = questions.get(key) ?? later(() => ask(query));
-      questions.set(key, asked);
-      return asked;
+      const read = reads.get(key) ?? schedule(() => connection.query(query));
+      reads.set(key, read);
+      return read;
     },
-    add(sql, params) {
-      const query = statement(sql, params);
-      return later(() => ask(query));
-    },
-    insert(insertion, values) {
+    insert(insert, values) {
       refuseNul(values);
-      const known = insertions.get(insertion);
+      const known = inserts.get(insert);
       if (known) {
         for (const value of values) known.values.push(value);
         return known.returned;
       }
       const all = [...values];
-      const returned = later(() => insertAll(insertion, all));
-      insertions.set(insertion, { values: all, returned });
+      const returned = schedule(() => insertAll(insert, all));
+      inserts.set(insert, { values: all, returned });
       return returned;
     },
     send,

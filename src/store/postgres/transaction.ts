@@ -1,42 +1,32 @@
 import type pg from 'pg';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { unavailable } from '../errors.ts';
-import type { Maybe, Row, Transaction, Value } from '../store.ts';
-import { openSession } from '../transaction-guard.ts';
-import { type Connection, type Preparing, takeConnection } from './connection.ts';
+import type { Reader, Row, Transaction, Value } from '../store.ts';
+import { guardTransaction, type Statements } from '../transaction-guard.ts';
+import { type Connection, type StatementPreparer, takeConnection } from './connection.ts';
 import { isConflict } from './errors.ts';
 
-export const BYTEWISE = ' COLLATE "C"';
-export const LOCK = { share: ' FOR SHARE', update: ' FOR UPDATE', free: ' FOR UPDATE SKIP LOCKED' };
+export const BINARY_COLLATION = ' COLLATE "C"';
 
 /** Runs `work` in a transaction of its own. */
-export async function transact<T>(
+export async function runTransaction<T>(
   pool: pg.Pool,
-  preparing: Preparing,
-  work: (tx: Transaction) => Maybe<T>,
+  preparer: StatementPreparer,
+  work: (tx: Transaction) => MaybePromise<T>,
 ): Promise<T> {
   const connection = await takeConnection(pool);
-  const { ask } = connection;
-  const { statement } = preparing;
-  const session = openSession({
-    // Prepared at once: what is refused here, without the database, must be known before anything else is sent.
-    all: <R extends Row>(sql: string, ...params: Value[]) => ask<R>(statement(sql, params)).then(({ rows }) => rows),
-    get: <R extends Row>(sql: string, ...params: Value[]): Promise<R | undefined> =>
-      ask<R>(statement(sql, params)).then(({ rows }) => rows[0]),
-    run: (sql, ...params) => ask(statement(sql, params)).then(({ rowCount }) => rowCount ?? 0),
-    insert: (insertion, values) => connection.insert(preparing.rows(insertion, values)),
-    bytewise: BYTEWISE,
-    lock: LOCK,
-  });
+  const { query } = connection;
+  const guarded = guardTransaction(statementsOn(connection, preparer));
   try {
-    // Not awaited: the first statement travels with it, and fails if it does.
-    ask('BEGIN ISOLATION LEVEL READ COMMITTED').catch(() => {});
-    const value = await work(session.tx);
-    if (session.failure() !== undefined) throw session.failure();
-    session.end();
+    // Not awaited: the first statement is sent in the same packet, and fails if this one does.
+    query('BEGIN ISOLATION LEVEL READ COMMITTED').catch(() => {});
+    const value = await work(guarded.tx);
+    if (guarded.failure() !== undefined) throw guarded.failure();
+    guarded.end();
     await commit(connection);
     return value;
   } catch (error) {
-    session.end();
+    guarded.end();
     await rollBack(connection);
     throw isConflict(connection.failure()) ? connection.failure() : error;
   } finally {
@@ -44,17 +34,39 @@ export async function transact<T>(
   }
 }
 
-export async function commit({ ask, isBroken, failure }: Connection): Promise<void> {
-  await ask('COMMIT').catch((error: unknown) => {
+function statementsOn({ query, insert }: Connection, preparer: StatementPreparer): Statements {
+  // Prepared synchronously: a parameter that is refused here must be known before anything else is sent.
+  const rowsOf = <R extends Row>(sql: string, params: Value[]): Promise<R[]> =>
+    query<R>(preparer.statement(sql, params)).then(({ rows }) => rows);
+  const reader = (lockClause: string): Reader => ({
+    all: <R extends Row>(sql: string, ...params: Value[]) => rowsOf<R>(sql + lockClause, params),
+    get: <R extends Row>(sql: string, ...params: Value[]): Promise<R | undefined> =>
+      rowsOf<R>(sql + lockClause, params).then(([row]) => row),
+    binaryCollation: BINARY_COLLATION,
+  });
+  return {
+    ...reader(''),
+    forShare: reader(' FOR SHARE'),
+    forUpdate: reader(' FOR UPDATE'),
+    forUpdateSkipLocked: reader(' FOR UPDATE SKIP LOCKED'),
+    isOnlyWriter: false,
+    insert: (bulk, values) => insert(preparer.rows(bulk, values)),
+    run: (sql, ...params) => query(preparer.statement(sql, params)).then(({ rowCount }) => rowCount ?? 0),
+    runReturning: <R extends Row>(sql: string, ...params: Value[]) => rowsOf<R>(sql, params),
+  };
+}
+
+export async function commit({ query, isBroken, failure }: Connection): Promise<void> {
+  await query('COMMIT').catch((error: unknown) => {
     throw isBroken()
-      ? unavailable('the database was lost during the commit; the change may have been made', error)
+      ? unavailable('the connection to the database was lost during the commit; the change may have been made', error)
       : error;
   });
-  // Of a statement that failed while nobody waited for it, the commit made a rollback.
+  // After a failed statement that was not awaited, PostgreSQL turns the COMMIT into a ROLLBACK and reports success.
   if (failure() !== undefined) throw failure();
 }
 
-/** A broken connection needs none: the database does that when it notices. */
-export async function rollBack({ ask, isBroken }: Connection): Promise<void> {
-  if (!isBroken()) await ask('ROLLBACK').catch(() => {});
+/** A broken connection needs no ROLLBACK: the database rolls back when it notices. */
+export async function rollBack({ query, isBroken }: Connection): Promise<void> {
+  if (!isBroken()) await query('ROLLBACK').catch(() => {});
 }

@@ -1,54 +1,51 @@
-import type { Insertion } from '../bulk-insert.ts';
-import type { Maybe, Row, Transaction, Value } from '../store.ts';
-import { openSession } from '../transaction-guard.ts';
-import type { Connection, Preparing } from './connection.ts';
-import { APART, createRound, type Round } from './statement-batch.ts';
-import { BYTEWISE, commit, LOCK, rollBack } from './transaction.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { BulkInsert } from '../bulk-insert.ts';
+import type { Reader, Row, Transaction, Value } from '../store.ts';
+import { guardTransaction } from '../transaction-guard.ts';
+import type { Connection, StatementPreparer } from './connection.ts';
+import { createStatementBatch, GROUP_ABORTED, type StatementBatch } from './statement-batch.ts';
+import { BINARY_COLLATION, commit, rollBack } from './transaction.ts';
 
-export type Work = (tx: Transaction) => Maybe<unknown>;
+export type Work = (tx: Transaction) => MaybePromise<unknown>;
 
-/** What became of one work: an answer, or that it must run again, with others or by itself. */
+/** The result of one member of a group: an answer, or that it must run again, in a group or alone. */
 export type Outcome =
   | { readonly is: 'done'; readonly value: unknown }
   | { readonly is: 'failed'; readonly error: unknown }
   | { readonly is: 'again'; readonly alone: boolean };
 
 /**
- * One who waits for a lock keeps the whole group waiting, so it does not wait for long; by itself it may. Much longer than
- * groups of other servers take, which hold the counters of an organization until they commit.
+ * One member that waits for a lock keeps the whole group waiting, so it waits only briefly; alone, it may wait longer. The
+ * limit is much longer than other servers need to commit a group, which locks the counters of an organization.
  */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 500';
 
-/** Reads, and at most keeps from being deleted, which all may do at the same time. */
-const READS = /^\s*SELECT\b(?!.*\bFOR UPDATE\b)/s;
-const ADDS = /^\s*INSERT\b/;
-
-/** The error of a member that does more than that: it must be by itself. */
-const ASIDE = new Error('a write that changes something cannot share its transaction');
+/** The error of a member that does more than read and insert. It runs again in a transaction of its own. */
+const NOT_APPEND_ONLY = new Error('a write that changes rows cannot share its transaction');
 
 /**
- * Runs works that only add in one transaction and at the same time: what they ask for together travels together. They see
- * each other's rows, as if one had come before the other; and so it is, because either all commit or none. When one fails
- * that has written, all are undone, and the others run again without it.
+ * Runs several pieces of append-only work concurrently in one transaction, with their statements batched. They see each
+ * other's rows, as if one had run before the other, which is sound because either all commit or none. If one fails after
+ * it has written, the transaction is rolled back and the others run again without it.
  */
-export async function runTogether(
+export async function runGroup(
   connection: Connection,
-  preparing: Preparing,
+  preparer: StatementPreparer,
   works: readonly Work[],
 ): Promise<Outcome[]> {
-  const round = createRound(connection, preparing);
-  // Not awaited: the first statements travel with it, and fail if it does.
-  connection.ask(BEGIN).catch(round.fail);
-  const members = works.map((work) => createMember(round, work));
+  const batch = createStatementBatch(connection, preparer);
+  // Not awaited: the first statements are sent in the same packet, and fail if this one does.
+  connection.query(BEGIN).catch(batch.fail);
+  const members = works.map((work) => createMember(batch, work));
   const outcomes = await Promise.all(members.map((member) => member.run()));
-  round.send();
+  batch.send();
   try {
-    if (round.failure() === undefined) {
+    if (batch.failure() === undefined) {
       await commit(connection);
       return outcomes;
     }
   } catch (error) {
-    // Perhaps it was committed: then nobody may run again.
+    // The commit may have succeeded, so nothing may run again.
     if (connection.isBroken()) return members.map(() => ({ is: 'failed', error }));
   }
   await rollBack(connection);
@@ -58,44 +55,53 @@ export async function runTogether(
 
 interface Member {
   run(): Promise<Outcome>;
-  /** Whether it had written when it failed by itself. */
+  /** Whether it failed by itself after it had written. */
   isCulprit(): boolean;
 }
 
-function createMember(round: Round, work: Work): Member {
+function createMember(batch: StatementBatch, work: Work): Member {
   let wrote = false;
   let isCulprit = false;
 
-  const ask = async (sql: string, params: readonly Value[]) => {
-    if (READS.test(sql)) return round.read(sql, params, wrote);
-    if (!ADDS.test(sql)) throw ASIDE;
-    wrote = true;
-    return round.add(sql, params);
+  const rowsOf = async (sql: string, params: readonly Value[]): Promise<readonly Row[]> =>
+    (await batch.read(sql, params, wrote)).rows;
+  const reader = (lockClause: string): Reader => ({
+    all: async <R extends Row>(sql: string, ...params: Value[]) => [...(await rowsOf(sql + lockClause, params))] as R[],
+    get: async <R extends Row>(sql: string, ...params: Value[]) =>
+      (await rowsOf(sql + lockClause, params))[0] as R | undefined,
+    binaryCollation: BINARY_COLLATION,
+  });
+  const refuse = (): never => {
+    throw NOT_APPEND_ONLY;
   };
-  const session = openSession({
-    all: async <R extends Row>(sql: string, ...params: Value[]) => [...(await ask(sql, params)).rows] as R[],
-    get: async <R extends Row>(sql: string, ...params: Value[]) => (await ask(sql, params)).rows[0] as R | undefined,
-    run: async (sql, ...params) => (await ask(sql, params)).rowCount ?? 0,
-    insert<R extends Row>(insertion: Insertion, values: readonly Value[]) {
+  const exclusiveReader: Reader = { all: refuse, get: refuse, binaryCollation: BINARY_COLLATION };
+  const guarded = guardTransaction({
+    ...reader(''),
+    // Any number of transactions can hold a share lock at once; it keeps the row from being changed.
+    forShare: reader(' FOR SHARE'),
+    forUpdate: exclusiveReader,
+    forUpdateSkipLocked: exclusiveReader,
+    isOnlyWriter: false,
+    insert<R extends Row>(insert: BulkInsert, values: readonly Value[]) {
       wrote = true;
-      return round.insert(insertion, values) as Promise<R[]>;
+      return batch.insert(insert, values) as Promise<R[]>;
     },
-    bytewise: BYTEWISE,
-    lock: LOCK,
+    run: refuse,
+    runReturning: refuse,
   });
 
   return {
     async run() {
       try {
-        const value = await work(session.tx);
-        if (session.failure() !== undefined) throw session.failure();
+        const value = await work(guarded.tx);
+        if (guarded.failure() !== undefined) throw guarded.failure();
         return { is: 'done', value };
       } catch (error) {
-        isCulprit = wrote && error !== round.failure();
-        if (wrote) round.fail(APART);
-        return session.failure() === ASIDE ? { is: 'again', alone: true } : { is: 'failed', error };
+        isCulprit = wrote && error !== batch.failure();
+        if (wrote) batch.fail(GROUP_ABORTED);
+        return guarded.failure() === NOT_APPEND_ONLY ? { is: 'again', alone: true } : { is: 'failed', error };
       } finally {
-        session.end();
+        guarded.end();
       }
     },
     isCulprit: () => isCulprit,

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type FreshDatabase, freshDatabase } from '../../../test/support/postgres.ts';
 import { Code } from '../../base/errors.ts';
-import type { Insertion } from '../bulk-insert.ts';
+import type { BulkInsert } from '../bulk-insert.ts';
 import { type Store, type Transaction, UniqueViolation } from '../store.ts';
 import { openPostgres } from './postgres.ts';
 
-const ITEMS: Insertion = { into: 'item', columns: { key: 'text', n: 'integer' } };
-const CLAIMS: Insertion = { ...ITEMS, conflict: 'skip', returning: ['key'] };
-const COUNTS: Insertion = {
+const ITEMS: BulkInsert = { into: 'item', columns: { key: 'text', n: 'integer' } };
+const CLAIMS: BulkInsert = { ...ITEMS, conflict: 'skip', returning: ['key'] };
+const COUNTS: BulkInsert = {
   into: 'counter',
   columns: { name: 'text', n: 'integer' },
   conflict: { key: ['name'], sum: 'n' },
@@ -21,7 +21,7 @@ describe('writes to PostgreSQL that only add', () => {
   let database: FreshDatabase;
   let store: Store;
   let other: Store;
-  const add = <T>(work: (tx: Transaction) => T, on = store) => on.write(work, { adds: true });
+  const add = <T>(work: (tx: Transaction) => T, on = store) => on.write(work, { appendOnly: true });
   const keys = async (): Promise<unknown[]> =>
     (await other.reader.all('SELECT key FROM item ORDER BY n')).map(({ key }) => key);
   const transactions = async (): Promise<number> =>
@@ -47,7 +47,7 @@ describe('writes to PostgreSQL that only add', () => {
     const answers = MANY.map((n) =>
       add(async (tx) => {
         await tx.get('SELECT 1 AS one');
-        tx.postRows(ITEMS, [`k${n}`, n]);
+        tx.insertUnawaited(ITEMS, [`k${n}`, n]);
         return n;
       }),
     );
@@ -61,7 +61,7 @@ describe('writes to PostgreSQL that only add', () => {
       MANY.map((n) =>
         add(async (tx) => {
           const rows = await tx.insert<{ id: number; name: string }>(COUNTS, ['all', 1, `of ${n % 4}`, 2]);
-          tx.post('INSERT INTO item (key, n) VALUES ($1, $2)', `k${n}`, n);
+          tx.runUnawaited('INSERT INTO item (key, n) VALUES ($1, $2)', `k${n}`, n);
           const own = await tx.get('SELECT n FROM item WHERE key = $1', `k${n}`);
           const id = rows.find(({ name }) => name === 'all')?.id;
           assert.ok(rows.some(({ name }) => name === `of ${n % 4}`));
@@ -125,7 +125,7 @@ describe('writes to PostgreSQL that only add', () => {
       const results = await Promise.allSettled(
         MANY.map((n) =>
           add(async (tx) => {
-            if (value === 'posted') tx.postRows(ITEMS, [`k${n}`, n]);
+            if (value === 'posted') tx.insertUnawaited(ITEMS, [`k${n}`, n]);
             else await tx.insert(ITEMS, [`k${n}`, n]);
           }),
         ),
@@ -159,8 +159,8 @@ describe('writes to PostgreSQL that only add', () => {
     await Promise.all(
       MANY.map((n) =>
         add(async (tx) => {
-          if (n % 2 === 0) tx.postRows(ITEMS, [`k${n}`, -1 - n]);
-          const row = await tx.get<{ n: number }>(`SELECT n FROM item WHERE key = $1${tx.lock.update}`, 'n');
+          if (n % 2 === 0) tx.insertUnawaited(ITEMS, [`k${n}`, -1 - n]);
+          const row = await tx.forUpdate.get<{ n: number }>('SELECT n FROM item WHERE key = $1', 'n');
           await tx.run('UPDATE item SET n = $1 WHERE key = $2', (row?.n ?? 0) + 1, 'n');
         }),
       ),
@@ -174,15 +174,15 @@ describe('writes to PostgreSQL that only add', () => {
     const release = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     const holder = other.write(async (tx) => {
-      await tx.get(`SELECT key FROM item WHERE key = 'held'${tx.lock.update}`);
+      await tx.forUpdate.get("SELECT key FROM item WHERE key = 'held'");
       held.resolve();
       await release.promise;
     });
     await held.promise;
     let isThrough = false;
     const blocked = add(async (tx) => {
-      await tx.get(`SELECT key FROM item WHERE key = 'held'${tx.lock.share}`);
-      tx.postRows(ITEMS, ['waited', 99]);
+      await tx.forShare.get("SELECT key FROM item WHERE key = 'held'");
+      tx.insertUnawaited(ITEMS, ['waited', 99]);
     }).then(() => {
       isThrough = true;
     });
@@ -239,7 +239,7 @@ describe('writes to PostgreSQL that only add', () => {
       add(async (tx) => {
         await tx.get('SELECT 1 AS one');
         await tx.insert(COUNTS, ['a', 1, 'b', 1, `c${n % 3}`, 1]);
-        tx.postRows(ITEMS, [`k${n}`, n]);
+        tx.insertUnawaited(ITEMS, [`k${n}`, n]);
       }, on);
     await Promise.all(Array.from({ length: 200 }, (_, n) => count(n % 2 === 0 ? store : other, n)));
     assert.equal((await keys()).length, 200);

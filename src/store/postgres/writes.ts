@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import type { Maybe, Transaction, WriteOptions } from '../store.ts';
-import { type Preparing, takeConnection } from './connection.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { Transaction, WriteOptions } from '../store.ts';
+import { type StatementPreparer, takeConnection } from './connection.ts';
 import { isConflict } from './errors.ts';
-import { transact } from './transaction.ts';
-import { type Outcome, runTogether, type Work } from './write-group.ts';
+import { runTransaction } from './transaction.ts';
+import { type Outcome, runGroup, type Work } from './write-group.ts';
 
 const MAX_TRIES = 5;
 /** Two, so that one group is put together while the other waits for the disk. */
@@ -19,21 +20,21 @@ interface Job {
   reject(error: unknown): void;
 }
 
-export type Write = <T>(work: (tx: Transaction) => Maybe<T>, options?: WriteOptions) => Promise<T>;
+export type Write = <T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions) => Promise<T>;
 
 /**
  * Each write is a transaction of its own, tried again when it loses against another one. Those that only add share one
  * while they come faster than transactions end, and with it the counters that they all change and the wait for the disk.
  */
-export function createWrites(pool: pg.Pool, preparing: Preparing): Write {
+export function createWrites(pool: pg.Pool, preparing: StatementPreparer): Write {
   let waiting: Job[] = [];
   let lanes = LANES;
   let isComing = false;
 
-  async function alone<T>(work: (tx: Transaction) => Maybe<T>): Promise<T> {
+  async function alone<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await transact(pool, preparing, work);
+        return await runTransaction(pool, preparing, work);
       } catch (error) {
         if (!isConflict(error) || tries === MAX_TRIES) throw error;
         // Jitter, or those that met once would meet again.
@@ -68,12 +69,12 @@ export function createWrites(pool: pg.Pool, preparing: Preparing): Write {
 
   function run(jobs: readonly Job[]): Promise<unknown> {
     const [only] = jobs;
-    return only && jobs.length === 1 ? runAlone(only) : runGroup(jobs);
+    return only && jobs.length === 1 ? runAlone(only) : runJobs(jobs);
   }
 
   const runAlone = ({ work, resolve, reject }: Job): Promise<void> => alone(work).then(resolve, reject);
 
-  async function runGroup(jobs: readonly Job[]): Promise<void> {
+  async function runJobs(jobs: readonly Job[]): Promise<void> {
     const outcomes = await attempt(jobs);
     const again: Job[] = [];
     for (const [at, job] of jobs.entries()) {
@@ -92,14 +93,14 @@ export function createWrites(pool: pg.Pool, preparing: Preparing): Write {
     const works = jobs.map(({ work }) => work);
     try {
       const connection = await takeConnection(pool);
-      return await runTogether(connection, preparing, works).finally(connection.release);
+      return await runGroup(connection, preparing, works).finally(connection.release);
     } catch (error) {
       return jobs.map(() => ({ is: 'failed', error }));
     }
   }
 
-  return <T>(work: (tx: Transaction) => Maybe<T>, { adds = false }: WriteOptions = {}) => {
-    if (!adds) return alone(work);
+  return <T>(work: (tx: Transaction) => MaybePromise<T>, { appendOnly = false }: WriteOptions = {}) => {
+    if (!appendOnly) return alone(work);
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, resolve: (value) => resolve(value as T), reject });
       proceedSoon();

@@ -1,19 +1,18 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { refuseNul, unavailable } from '../errors.ts';
-import { type Row, UniqueViolation, type Value } from '../store.ts';
-import type { Statements } from '../transaction-guard.ts';
+import { type Reader, type Row, UniqueViolation, type Value } from '../store.ts';
 
 /** Each holds on to a few kilobytes; texts of lists come in very many shapes. */
 const MAX_PREPARED = 500;
 
 /** One SQLite connection that speaks the store's language: `$1` parameters, typed errors, statements prepared once. */
-export interface Connection extends Omit<Statements, 'insert'> {
+export interface Connection extends Reader {
   all<R extends Row>(sql: string, ...params: Value[]): R[];
   get<R extends Row>(sql: string, ...params: Value[]): R | undefined;
   run(sql: string, ...params: Value[]): number;
   inTransaction(): boolean;
   /** Tells the key of every row of this table that this connection changes or deletes, before that is committed. */
-  watch(table: string, keyColumn: string, changed: (key: string) => void): void;
+  onChange(table: string, keyColumn: string, changed: (key: string) => void): void;
   close(): void;
 }
 
@@ -68,10 +67,9 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
         throw translate(error);
       }
     },
-    bytewise: '',
-    lock: { share: '', update: '', free: '' },
+    binaryCollation: '',
     inTransaction: () => database.isTransaction,
-    watch(table, keyColumn, changed) {
+    onChange(table, keyColumn, changed) {
       database.function(`changed_${table}`, (key) => {
         changed(String(key));
         return null;

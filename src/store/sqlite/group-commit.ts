@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Insertion, insertValues } from '../bulk-insert.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import { type BulkInsert, insertValues } from '../bulk-insert.ts';
 import { isUnavailable, unavailable } from '../errors.ts';
-import type { Maybe, Row, Transaction, Value } from '../store.ts';
-import { openSession, type Statements } from '../transaction-guard.ts';
+import type { Row, Transaction, Value } from '../store.ts';
+import { guardTransaction, type Statements } from '../transaction-guard.ts';
 import type { Connection } from './connection.ts';
 
 /** The jobs of a batch run without a pause for other work of the process, so a batch stays short. */
@@ -29,7 +30,7 @@ const AMONG_OTHERS: Frame = {
 const ALONE: Frame = { before: [], after: [], undo: ['ROLLBACK'] };
 
 export interface GroupCommit {
-  write<T>(work: (tx: Transaction) => Maybe<T>): Promise<T>;
+  write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
   /** Resolves when no write is waiting or under way. */
   idle(): Promise<void>;
 }
@@ -45,10 +46,16 @@ export function createGroupCommit(
   /** Told when a transaction is over, however it went, and before anybody gets an answer. */
   ended: () => void,
 ): GroupCommit {
+  // There is one writer at a time, so every read in a transaction is as good as locked.
   const statements: Statements = {
     ...connection,
-    insert: <R extends Row>(insertion: Insertion, values: readonly Value[]) =>
-      insertValues<R>(insertion, values, connection),
+    forShare: connection,
+    forUpdate: connection,
+    forUpdateSkipLocked: connection,
+    isOnlyWriter: true,
+    insert: <R extends Row>(insert: BulkInsert, values: readonly Value[]) =>
+      insertValues<R>(insert, values, connection),
+    runReturning: connection.all,
   };
   const waiting: Job[] = [];
   let draining: Promise<void> | undefined;
@@ -83,7 +90,7 @@ export function createGroupCommit(
 
   /** Runs a job and hands back the answer to give once the batch is committed. */
   async function run(job: Job, { before, after, undo }: Frame): Promise<() => void> {
-    const session = openSession(statements);
+    const session = guardTransaction(statements);
     for (const sql of before) connection.run(sql);
     try {
       const value = await job.work(session.tx);
@@ -109,7 +116,7 @@ export function createGroupCommit(
   }
 
   return {
-    write: <T>(work: (tx: Transaction) => Maybe<T>) =>
+    write: <T>(work: (tx: Transaction) => MaybePromise<T>) =>
       new Promise<T>((resolve, reject) => {
         waiting.push({ work, resolve: (value) => resolve(value as T), reject });
         draining ??= drain();

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closed } from '../errors.ts';
-import { createMemory, type OwnMemory } from '../row-cache.ts';
+import { createRowCache, type WritableRowCache } from '../row-cache.ts';
 import type { Row, Store, Value } from '../store.ts';
 import { type Connection, connect, isBusy } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
@@ -27,7 +27,7 @@ const WRITER_SETTINGS = [
 
 export interface SqliteStore extends Store {
   /** The same store with a memory for rows of these tables, each with the column of its key. Once, when they exist. */
-  remembering(keyColumns: Readonly<Record<string, string>>): Store;
+  withRowCache(keyColumns: Readonly<Record<string, string>>): Store;
 }
 
 export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOptions = {}): Promise<SqliteStore> {
@@ -38,12 +38,12 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
   const begin = () => untilUnlocked(() => void writer.run('BEGIN IMMEDIATE'), lockWaitMs);
   const commits = createGroupCommit(writer, begin, forgetChanged);
   const changed = new Set<string>();
-  let memory: OwnMemory | undefined;
+  let memory: WritableRowCache | undefined;
   let closing: Promise<void> | undefined;
 
   function forgetChanged(): void {
     if (changed.size === 0) return;
-    memory?.forget(changed);
+    memory?.invalidate(changed);
     changed.clear();
   }
 
@@ -62,8 +62,8 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
     reader: {
       all: <R extends Row>(sql: string, ...params: Value[]) => open().all<R>(sql, ...params),
       get: <R extends Row>(sql: string, ...params: Value[]) => open().get<R>(sql, ...params),
-      bytewise: reader.bytewise,
-      loopOver: 'json_each',
+      binaryCollation: reader.binaryCollation,
+      jsonElements: 'json_each',
     },
     write: (work) => (closing === undefined ? commits.write(work) : Promise.reject(closed())),
     ping: async () => void open().get('SELECT count(*) FROM sqlite_schema'),
@@ -74,10 +74,11 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
   };
   return {
     ...store,
-    remembering(keyColumns) {
-      for (const [table, column] of Object.entries(keyColumns)) writer.watch(table, column, (key) => changed.add(key));
-      memory = createMemory(() => othersVersion(writer));
-      return { ...store, reader: { ...store.reader, memory } };
+    withRowCache(keyColumns) {
+      for (const [table, column] of Object.entries(keyColumns))
+        writer.onChange(table, column, (key) => changed.add(key));
+      memory = createRowCache(() => othersVersion(writer));
+      return { ...store, reader: { ...store.reader, rowCache: memory } };
     },
   };
 }

@@ -12,7 +12,7 @@ import {
   RequestInfoSchema,
 } from '../../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
-import type { Call, Incoming } from '../../pipeline/call.ts';
+import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { statusJson } from '../error-status.ts';
 import { grpcClient, PING, pong, startServer } from '../server.testing.ts';
 
@@ -21,9 +21,9 @@ const NOTHING = new Uint8Array();
 const registry = createRegistry(ErrorInfoSchema, BadRequestSchema, RequestInfoSchema);
 
 /** Reads the request as the pipeline would, keeps it, and answers an empty message. */
-function recorder(): { call: Call; seen: { incoming: Incoming; request: Message }[] } {
-  const seen: { incoming: Incoming; request: Message }[] = [];
-  const call: Call = async (incoming) => {
+function recorder(): { call: Dispatch; seen: { incoming: IncomingCall; request: Message }[] } {
+  const seen: { incoming: IncomingCall; request: Message }[] = [];
+  const call: Dispatch = async (incoming) => {
     seen.push({ incoming, request: await incoming.read() });
     return create(incoming.method.desc.output);
   };
@@ -155,7 +155,7 @@ test('the deadline arrives, and when it passes the signal is aborted', async (t)
 });
 
 test('cancellation aborts the signal, and an answer does not', async (t) => {
-  const arrived = Promise.withResolvers<Incoming>();
+  const arrived = Promise.withResolvers<IncomingCall>();
   const answered: AbortSignal[] = [];
   const { address } = await startServer(t, {
     call: async (incoming) => {

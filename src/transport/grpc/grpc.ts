@@ -12,11 +12,11 @@ import {
 } from '@grpc/grpc-js';
 import { ApiError, Code, invalid } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { keptBytes } from '../../contract/message-cache.ts';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import { cachedBytes } from '../../contract/message-cache.ts';
 import type { Method } from '../../contract/method.ts';
-import { onlyListOf } from '../../contract/streamed-list.ts';
-import type { Call, Incoming } from '../../pipeline/call.ts';
-import type { Maybe } from '../../store/store.ts';
+import { soleListField } from '../../contract/streamed-list.ts';
+import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedPages, collectPages } from './collected-list.ts';
@@ -26,7 +26,7 @@ import { addReflection } from './reflection.ts';
 
 export interface GrpcOptions {
   readonly methods: readonly Method[];
-  readonly call: Call;
+  readonly call: Dispatch;
   /** What reflection shows. */
   readonly files: () => readonly DescFile[];
   readonly serviceDomain: string;
@@ -66,7 +66,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   for (const method of methods) {
     const { output } = method.desc;
-    const newPages = onlyListOf(output) && (() => collectPages(output, maxListBytes));
+    const newPages = soleListField(output) && (() => collectPages(output, maxListBytes));
     const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => answer(method, call, respond, newPages?.());
     // Bytes pass through as they are: decoded here, malformed ones would be INTERNAL.
     if (!server.register(`/${method.id}`, handler, same, same, 'unary')) throw new Error(`${method.id} is there twice`);
@@ -106,7 +106,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
       trailer.set('x-request-id', requestId);
       respond(null, response, trailer);
     };
-    let message: Maybe<Message>;
+    let message: MaybePromise<Message>;
     try {
       message = door(incoming(method, call, requestId, cancellation, setHeader, pages?.add));
     } catch (error) {
@@ -142,8 +142,8 @@ function incoming(
   requestId: string,
   cancellation: Cancellation,
   setHeader: (name: string, value: string) => void,
-  sendPage: Incoming['sendPage'],
-): Incoming {
+  sendPage: IncomingCall['sendPage'],
+): IncomingCall {
   const deadline = Number(call.getDeadline());
   return {
     method,
@@ -168,7 +168,7 @@ function decode(type: DescMessage, bytes: Buffer): Message {
 }
 
 function encode(type: DescMessage, message: Message): Buffer {
-  const bytes = keptBytes(type, message) ?? toBinary(type, message);
+  const bytes = cachedBytes(type, message) ?? toBinary(type, message);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

@@ -6,12 +6,12 @@ import { file_google_rpc_error_details } from '../../contract/gen/google/rpc/err
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
 import type { Method } from '../../contract/method.ts';
 import { files, methodTable } from '../../contract/method-table.ts';
-import { withBeta } from '../../contract/v2beta1.ts';
+import { withV2beta1 } from '../../contract/v2beta1.ts';
 import { requestReader } from '../rest/read-request.ts';
 import { openapi } from './document.ts';
 import type { Operation, Parameter, Schema } from './types.ts';
 
-const methods = withBeta(methodTable(files));
+const methods = withV2beta1(methodTable(files));
 const options = { serverUrl: 'https://wharf.example.com', version: '1.2.3' };
 const document = openapi(methods, options);
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>

@@ -1,9 +1,9 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { assign, childPath, newFields, slotsOf, unknownField } from '../../contract/json/field-names.ts';
+import { assign, childPath, fieldsByName, newFields, unknownField } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { readField } from '../../contract/json/fields.ts';
-import { leafOf } from '../../contract/json/scalar-codecs.ts';
-import type { Problems } from '../../contract/json/violations.ts';
+import { codecOf } from '../../contract/json/scalar-codecs.ts';
+import type { Violations } from '../../contract/json/violations.ts';
 import { quotable } from '../../contract/json/violations.ts';
 
 /** A field inside a request, and the message that holds it. */
@@ -24,10 +24,10 @@ export function locate(
   desc: DescMessage,
   owner: Fields,
   name: string,
-  problems: Problems,
+  problems: Violations,
   parent = '',
 ): Place | undefined {
-  const slots = slotsOf(desc);
+  const slots = fieldsByName(desc);
   const direct = slots.get(name)?.field;
   if (direct !== undefined) return { owner, field: direct, path: childPath(parent, direct.name) };
   const { name: spelling = '', index, rest } = STEP.exec(name)?.groups ?? {};
@@ -46,7 +46,7 @@ export function locate(
 
 /** How a parameter for this field is written. */
 export function spell(field: DescField, path: string): string {
-  if (field.message === undefined || leafOf(field) !== undefined) return path;
+  if (field.message === undefined || codecOf(field) !== undefined) return path;
   return `${path}${field.fieldKind === 'list' ? '[0]' : ''}.${field.message.fields[0]?.name}`;
 }
 
@@ -62,10 +62,10 @@ function enter(
   field: DescField,
   index: string | undefined,
   path: string,
-  problems: Problems,
+  problems: Violations,
 ): Inside | undefined {
   const desc = field.message;
-  if (desc === undefined || leafOf(field) !== undefined) return undefined;
+  if (desc === undefined || codecOf(field) !== undefined) return undefined;
   if (field.fieldKind === 'list' && index !== undefined) {
     const list = readField(owner, field) as Fields[];
     const message = list[Number(index)] ?? newFields(desc);

@@ -3,11 +3,11 @@ import type { DescField } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, notFound } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { asOctets, encodeOctets } from '../../contract/json/encode.ts';
+import { encodeJsonLatin1, toLatin1 } from '../../contract/json/encode.ts';
 import { quotable } from '../../contract/json/violations.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
-import { onlyListOf } from '../../contract/streamed-list.ts';
-import type { Call } from '../../pipeline/call.ts';
+import { soleListField } from '../../contract/streamed-list.ts';
+import type { Dispatch } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import type { ErrorContext } from '../error-status.ts';
 import { statusJson } from '../error-status.ts';
@@ -25,7 +25,7 @@ import { createRouter } from './router.ts';
 
 export interface RestOptions {
   readonly methods: readonly Method[];
-  readonly call: Call;
+  readonly call: Dispatch;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
   /** Of a request, packed and unpacked. */
@@ -51,7 +51,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
   const readers = new Map<Route, RequestReader>();
   const lists = new Map<Method, DescField>();
   for (const method of methods) {
-    const list = onlyListOf(method.desc.output);
+    const list = soleListField(method.desc.output);
     if (list) lists.set(method, list);
     for (const route of method.routes) readers.set(route, requestReader(method, route));
   }
@@ -123,7 +123,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
       return undefined;
     }
     const isEmpty = method.desc.output.typeName === EmptySchema.typeName;
-    return { status: 200, headers, octets: isEmpty ? '' : encodeOctets(method.desc.output, response) };
+    return { status: 200, headers, octets: isEmpty ? '' : encodeJsonLatin1(method.desc.output, response) };
   }
 
   /** What every answer begins with. */
@@ -157,7 +157,7 @@ export function createRest(options: RestOptions): (req: IncomingMessage, res: Se
 
 function failure(error: ApiError, context: ErrorContext): Answer {
   const { status, headers } = httpHead(error);
-  return { status, headers, octets: asOctets(JSON.stringify(statusJson(error, context))) };
+  return { status, headers, octets: toLatin1(JSON.stringify(statusJson(error, context))) };
 }
 
 /** The verbs of a path, and those that come with them. */

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { divideJson } from '../../contract/streamed-list.ts';
+import { streamListJson } from '../../contract/streamed-list.ts';
 
 /** An answer that goes out while it is still read. */
 export interface PageStream {
@@ -15,7 +15,7 @@ export function createPageStream(
   list: DescField,
   head: () => OutgoingHttpHeaders,
 ): PageStream {
-  const json = divideJson(type, list);
+  const json = streamListJson(type, list);
   return {
     async send(page) {
       // The client is gone, as the call will notice too.

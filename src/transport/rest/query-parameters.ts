@@ -3,9 +3,9 @@ import { messageReader } from '../../contract/json/decode.ts';
 import { assign } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { readField } from '../../contract/json/fields.ts';
-import type { Leaf } from '../../contract/json/scalar-codecs.ts';
-import { leafOf } from '../../contract/json/scalar-codecs.ts';
-import type { Problems } from '../../contract/json/violations.ts';
+import type { ScalarCodec } from '../../contract/json/scalar-codecs.ts';
+import { codecOf } from '../../contract/json/scalar-codecs.ts';
+import type { Violations } from '../../contract/json/violations.ts';
 import { quotable } from '../../contract/json/violations.ts';
 import type { Place } from './field-path.ts';
 import { locate, spell } from './field-path.ts';
@@ -17,7 +17,7 @@ export interface Parameter {
 }
 
 /** Splits a query string or form body (WHATWG URL section 5.1), but refuses broken escapes instead of guessing. */
-export function parseParameters(text: string, problems: Problems): Parameter[] {
+export function parseParameters(text: string, problems: Violations): Parameter[] {
   const parameters: Parameter[] = [];
   for (const pair of text.split('&')) {
     if (pair === '') continue;
@@ -39,7 +39,7 @@ export function readParameters(
   message: Fields,
   parameters: readonly Parameter[],
   boundBy: (path: string) => string | undefined,
-  problems: Problems,
+  problems: Violations,
 ): void {
   const seen = new Set<string>();
   for (const { name, value } of parameters) {
@@ -55,8 +55,8 @@ export function readParameters(
   }
 }
 
-export function readSingleParameter({ owner, field, path }: Place, text: string, problems: Problems): void {
-  const leaf = field.fieldKind === 'map' ? undefined : leafOf(field);
+export function readSingleParameter({ owner, field, path }: Place, text: string, problems: Violations): void {
+  const leaf = field.fieldKind === 'map' ? undefined : codecOf(field);
   if (leaf === undefined) {
     const remedy =
       field.fieldKind === 'map' ? 'is a map, which only a body can hold' : `must be written as ${spell(field, path)}`;
@@ -67,9 +67,9 @@ export function readSingleParameter({ owner, field, path }: Place, text: string,
   if (value !== undefined) assign(owner, field, value, path, problems);
 }
 
-function readListParameter({ owner, field, path }: Place, text: string, problems: Problems): void {
+function readListParameter({ owner, field, path }: Place, text: string, problems: Violations): void {
   const list = readField(owner, field) as unknown[];
-  const leaf = leafOf(field);
+  const leaf = codecOf(field);
   if (leaf !== undefined) {
     // Lists are sent both by repeating the parameter and with commas.
     for (const part of text.split(',')) {
@@ -89,7 +89,7 @@ function readListParameter({ owner, field, path }: Place, text: string, problems
   if (message !== undefined) list.push(message);
 }
 
-function readText(leaf: Leaf, text: string, path: string, problems: Problems): unknown {
+function readText(leaf: ScalarCodec, text: string, path: string, problems: Violations): unknown {
   const value = leaf.text(text);
   if (value === undefined) problems.report(path, `must be ${leaf.expected}`);
   return value;

@@ -7,8 +7,8 @@ import { newFields } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { parseJson } from '../../contract/json/parse.ts';
 import { presentPaths } from '../../contract/json/present-paths.ts';
-import type { Problems } from '../../contract/json/violations.ts';
-import { newProblems, quotable } from '../../contract/json/violations.ts';
+import type { Violations } from '../../contract/json/violations.ts';
+import { collectViolations, quotable } from '../../contract/json/violations.ts';
 import type { Method, Route } from '../../contract/method.ts';
 import { locate } from './field-path.ts';
 import { parseParameters, readParameters, readSingleParameter } from './query-parameters.ts';
@@ -39,7 +39,7 @@ export function requestReader({ desc: { input } }: Method, route: Route): Reques
   const deriveMask = maskDeriver(input, route, bodyField);
 
   return ({ variables, query, body }) => {
-    const problems = newProblems();
+    const problems = collectViolations();
     const json = body?.type === 'json' ? (parseJson(body.text) ?? undefined) : undefined;
     const message = readBody(json, problems);
 
@@ -69,7 +69,7 @@ function bodyReader(
   input: DescMessage,
   route: Route,
   bodyField: DescField | undefined,
-): (json: unknown, problems: Problems) => Fields {
+): (json: unknown, problems: Violations) => Fields {
   // Version 0.1.55 of the Go SDK sends JSON where later ones send a form.
   if (route.body === '*' || takesForm(route)) {
     const read = messageReader(input);

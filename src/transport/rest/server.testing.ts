@@ -13,7 +13,7 @@ import {
   GroupSchema,
   ListGroupsResponseSchema,
 } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import type { Incoming } from '../../pipeline/call.ts';
+import type { IncomingCall } from '../../pipeline/call.ts';
 import type { RestOptions } from './handler.ts';
 import { createRest } from './handler.ts';
 
@@ -21,7 +21,7 @@ export const LIMIT = 1000;
 
 /** A server on a free port; its `call` echoes a created group and answers the rest with an empty list or nothing. */
 export async function startRest(t: TestContext, options: Partial<RestOptions> = {}) {
-  const calls: Incoming[] = [];
+  const calls: IncomingCall[] = [];
   const logged: string[] = [];
   let ids = 0;
   const handle = createRest({
@@ -68,7 +68,7 @@ export async function startRest(t: TestContext, options: Partial<RestOptions> = 
   };
 }
 
-async function echo({ method, read }: Incoming): Promise<Message> {
+async function echo({ method, read }: IncomingCall): Promise<Message> {
   const request = await read();
   if (method.desc.name === 'CreateGroup') return (request as CreateGroupRequest).group ?? create(GroupSchema);
   return method.desc.name.startsWith('List') ? create(ListGroupsResponseSchema) : create(EmptySchema);

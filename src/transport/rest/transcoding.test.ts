@@ -7,7 +7,7 @@ import { methods } from '../../contract/contract.testing.ts';
 import { arbitraryMessage } from '../../contract/json/arbitrary-message.testing.ts';
 import { messageReader } from '../../contract/json/decode.ts';
 import { encodeJson } from '../../contract/json/encode.ts';
-import { newProblems } from '../../contract/json/violations.ts';
+import { collectViolations } from '../../contract/json/violations.ts';
 import { files } from '../../contract/method-table.ts';
 import { statusJson } from '../error-status.ts';
 import { requestReader, takesForm } from './read-request.ts';
@@ -20,7 +20,7 @@ const messagesOf = (scope: DescFile | DescMessage): DescMessage[] =>
   (scope.kind === 'file' ? scope.messages : scope.nestedMessages).flatMap((desc) => [desc, ...messagesOf(desc)]);
 
 function decode(desc: DescMessage, json: unknown): Message | undefined {
-  const problems = newProblems();
+  const problems = collectViolations();
   const message = messageReader(desc)(json, '', problems);
   problems.check();
   return message;

@@ -11,10 +11,11 @@ import {
   CheckStatus,
 } from '../../../contract/gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 
 /** Ties a group to accounts at other providers. A group has one at most, so the uid of the group is its own. */
 export const accountAssociations = defineResource({
@@ -24,7 +25,7 @@ export const accountAssociations = defineResource({
   parents: ['group'],
   sharesParentUid: true,
   isScope: true,
-  deletesTwice: true,
+  idempotentDelete: true,
   rules: { name: rules.name(), description: rules.description },
   check: problemsOf,
   orders: { name: (association) => association.name },

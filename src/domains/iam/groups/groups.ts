@@ -3,12 +3,13 @@ import { isUid, isWithin, newUid, parentOf, ROOT, suffixOf } from '../../../base
 import { listOf } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema, OrgStatus } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import type { Caller } from '../../../resource/caller.ts';
 import { defineResource } from '../../../resource/definition.ts';
-import { findNamed } from '../../../resource/list/find-by-name.ts';
-import type { Caller, WriteContext } from '../../../resource/operation.ts';
+import { findByName } from '../../../resource/list/find-by-name.ts';
+import type { WriteContext } from '../../../resource/operation.ts';
 import { find, findByKey } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
-import { insert, remove } from '../../../resource/write.ts';
+import { deleteOne, insert } from '../../../resource/write.ts';
 import { type BuiltinRole, OPERATOR, OWNER } from '../roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
 
@@ -52,7 +53,7 @@ export const groups = defineResource({
   async beforeDelete({ db }, { state }) {
     const binding = state?.founderBinding;
     const founder = typeof binding === 'string' ? await find(db, roleBindings, binding) : undefined;
-    if (founder) await remove(db, roleBindings, founder);
+    if (founder) await deleteOne(db, roleBindings, founder);
   },
 });
 
@@ -92,7 +93,7 @@ async function findParent(ctx: WriteContext, text: string): Promise<string> {
   const bySuffix = /^[0-9a-f]{16}$/.test(text) ? await findByKey(db, groups, text) : undefined;
   if (bySuffix && reach.some((scope) => isWithin(bySuffix, scope))) return bySuffix;
 
-  const [found, another] = await findNamed(db, groups, reach, text);
+  const [found, another] = await findByName(db, groups, reach, text);
   if (!found) throw notFound('group', text);
   if (another) throw invalid('parent', `several groups are named ${text}; give the uid instead`);
   return found;

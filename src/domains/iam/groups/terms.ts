@@ -8,11 +8,13 @@ import {
   TermsService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations } from '../../../resource/operation.ts';
+import { requireParent } from '../../../resource/parent.ts';
 import { find, findChildren } from '../../../resource/read.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
-import { holdParent, insert } from '../../../resource/write.ts';
+import { insert } from '../../../resource/write.ts';
 import { groups } from './groups.ts';
 
 /** The documents that there are to accept. */
@@ -48,8 +50,8 @@ const accept: Operation = {
       ),
     );
     // Held alone, so that of two who accept the same at once the second finds it accepted.
-    await find(db, groups, group, db.lock.update);
-    await holdParent(db, termsAcceptances, group);
+    await find(db.forUpdate, groups, group);
+    await requireParent(db.forShare, termsAcceptances, group);
     const before = await findChildren(db, termsAcceptances, group);
     const accepted = new Set(before.map(({ message }) => (message as TermsAcceptance).docId));
     const missing = new Set(documentIds).difference(accepted);

@@ -5,7 +5,7 @@ import { databases, temporaryStore } from '../../../../test/support/databases.ts
 import { newUid, ROOT } from '../../../base/uid.ts';
 import { IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { find } from '../../../resource/read.ts';
-import { insert, remove, update } from '../../../resource/write.ts';
+import { deleteOne, insert, update } from '../../../resource/write.ts';
 import { candidateUids, identities } from './identities.ts';
 
 type Relationship = NonNullable<MessageInitShape<typeof IdentitySchema>['relationship']>;
@@ -62,7 +62,7 @@ for (const database of databases) {
       const stored = (await find(tx, identities, uidOf('exact'))) ?? assert.fail();
       const message = create(IdentitySchema, { relationship: exact('https://elsewhere.test', SUBJECT) });
       await update(tx, identities, stored, { message, state: undefined }, 1);
-      await remove(tx, identities, (await find(tx, identities, uidOf('an issuer pattern'))) ?? assert.fail());
+      await deleteOne(tx, identities, (await find(tx, identities, uidOf('an issuer pattern'))) ?? assert.fail());
     });
     assert.deepEqual(await candidates(ISSUER, SUBJECT), ['a subject pattern', 'keys']);
     assert.deepEqual(await candidates('https://elsewhere.test', SUBJECT), ['another issuer', 'exact']);

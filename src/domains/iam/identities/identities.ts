@@ -10,7 +10,7 @@ import type { WriteContext } from '../../../resource/operation.ts';
 import { findReferring } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { refuse } from '../../../resource/validate.ts';
-import { remove } from '../../../resource/write.ts';
+import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
 import { requireGrantable } from '../access/escalation.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
@@ -53,7 +53,7 @@ export const identities = defineResource({
   },
 
   async beforeDelete({ db }, { uid }) {
-    for (const binding of await bindingsOf(db, uid)) await remove(db, roleBindings, binding);
+    for (const binding of await bindingsOf(db, uid)) await deleteOne(db, roleBindings, binding);
   },
 });
 

@@ -33,7 +33,7 @@ const updateOwn: Operation = {
   mode: 'write',
   async run({ db, caller, now }, request) {
     const { identityMetadata, updateMask } = request as UpdateIdentityMetadataRequest;
-    const before = await find(db, identities, caller.uid, db.lock.update);
+    const before = await find(db.forUpdate, identities, caller.uid);
     if (!before || !identityMetadata) throw notFound(identities.kind, caller.uid);
     const metadata = metadataOf(before);
     const told = clone(IdentityMetadataSchema, identityMetadata);

@@ -10,11 +10,12 @@ import {
   ExternalGroupRoleMappingsService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
-import { type Kinds, removeTree } from '../../../resource/delete.ts';
+import { deleteTree, type ResourcesByKind } from '../../../resource/delete.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations, WriteContext } from '../../../resource/operation.ts';
+import { requireParent } from '../../../resource/parent.ts';
 import { find, findChildren, findReferringAny } from '../../../resource/read.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
-import { holdParent } from '../../../resource/write.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
 import { groups } from '../groups/groups.ts';
 import { requireAssignable } from '../roles/roles.ts';
@@ -53,7 +54,7 @@ export const externalGroupRoleMappings = defineResource({
       throw invalid('scope', `must be the uid of ${parentOf(parent)} or of a group below it`);
     }
     await requireAssignable(ctx, 'role_uid', mapping.roleUid, mapping.scope);
-    if (!(await find(ctx.db, groups, mapping.scope, ctx.db.lock.share))) {
+    if (!(await find(ctx.db.forShare, groups, mapping.scope))) {
       throw invalid('scope', `there is no group ${mapping.scope}`);
     }
     return undefined;
@@ -105,7 +106,7 @@ export function externalGroupRoleMappingOperations(engine: Engine): Operations {
   };
 }
 
-function batchDelete(kinds: Kinds): Operation {
+function batchDelete(kinds: ResourcesByKind): Operation {
   return {
     mode: 'write',
     async run(ctx, request) {
@@ -116,11 +117,11 @@ function batchDelete(kinds: Kinds): Operation {
           throw invalid(`names[${at}]`, `must be the uid of a mapping of the identity provider ${parent}`);
         }
       }
-      await holdParent(ctx.db, externalGroupRoleMappings, parent);
+      await requireParent(ctx.db.forShare, externalGroupRoleMappings, parent);
       const deleted: ExternalGroupRoleMapping[] = [];
       // In one order, so that two batches never wait for each other.
       for (const name of [...new Set(names)].sort()) {
-        const stored = await removeTree(ctx, kinds, externalGroupRoleMappings, name);
+        const stored = await deleteTree(ctx, kinds, externalGroupRoleMappings, name);
         if (stored) deleted.push(stored.message as ExternalGroupRoleMapping);
       }
       if (deleted.length === 0) ctx.unchanged();

@@ -8,9 +8,10 @@ import {
   IdentityProvidersService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { defineResource, type Resource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operations } from '../../../resource/operation.ts';
 import * as rules from '../../../resource/rules.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { requireAssignable } from '../roles/roles.ts';
 import { externalGroupRoleMappings, requireAllAssignable } from './external-group-role-mappings.ts';
 import { newScim, presentScim } from './scim.ts';

@@ -148,7 +148,7 @@ async function changeScim(
   etag: string | undefined,
   change: (scim: IdentityProvider_SCIM, tokens: ScimTokens) => ScimTokens,
 ): Promise<IdentityProvider_SCIM> {
-  const before = await find(ctx.db, identityProviders, uid, ctx.db.lock.update);
+  const before = await find(ctx.db.forUpdate, identityProviders, uid);
   if (!before) throw notFound(identityProviders.kind, uid);
   const message = clone(IdentityProviderSchema, before.message as IdentityProvider);
   message.scim ??= newScim();

@@ -6,9 +6,10 @@ import {
   AccessRequestsService,
 } from '../../../contract/gen/wharfinger/access/v1/access_requests_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operations } from '../../../resource/operation.ts';
 import { findAll } from '../../../resource/read.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { identities } from '../identities/identities.ts';
 import { flattened } from '../roles/hydrate-bindings.ts';
 

@@ -14,8 +14,9 @@ import {
 import type { Identity } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { AccessRequestSchema } from '../../../contract/gen/wharfinger/access/v1/access_requests_pb.js';
 import type { Operation, Operations, ReadContext } from '../../../resource/operation.ts';
+import { requireParent } from '../../../resource/parent.ts';
 import { find, findAll, findByKey, findReferring } from '../../../resource/read.ts';
-import { holdParent, insert, update } from '../../../resource/write.ts';
+import { insert, update } from '../../../resource/write.ts';
 import { foundingProblem, groups } from '../groups/groups.ts';
 import { identities } from '../identities/identities.ts';
 import { issuerAndSubject } from '../identities/relationship.ts';
@@ -46,8 +47,8 @@ const ask: Operation = {
     // As if it did not exist: what the caller may not know of is not confirmed.
     if (!isKnown) throw notFound(groups.kind, groupUid);
     // Held alone, so that of two requests at once the second finds the first.
-    await find(db, groups, groupUid, db.lock.update);
-    await holdParent(db, accessRequests, groupUid);
+    await find(db.forUpdate, groups, groupUid);
+    await requireParent(db.forShare, accessRequests, groupUid);
 
     const uid = await findByKey(db, accessRequests, requestKey(groupUid, caller.uid));
     const before = uid === undefined ? undefined : await find(db, accessRequests, uid);

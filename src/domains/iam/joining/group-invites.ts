@@ -11,10 +11,12 @@ import {
   GroupInvitesService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { defineResource, type Stored } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations, ReadContext, WriteContext } from '../../../resource/operation.ts';
+import { requireParent } from '../../../resource/parent.ts';
 import { find, findByKey } from '../../../resource/read.ts';
-import { createResource, type Engine, standardOperations } from '../../../resource/standard-methods.ts';
-import { holdParent, insert, remove } from '../../../resource/write.ts';
+import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
+import { deleteOne, insert } from '../../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { findRoles, requireAssignable } from '../roles/roles.ts';
 
@@ -124,7 +126,7 @@ export async function redeemInvite(
   const { parent: group } = stored;
   const { roleUid } = invite;
   await bind(ctx, group, identity, roleUid);
-  if (invite.singleUse) await remove(ctx.db, groupInvites, stored);
+  if (invite.singleUse) await deleteOne(ctx.db, groupInvites, stored);
   return { group, roleUid };
 }
 
@@ -132,7 +134,7 @@ export async function redeemInvite(
 async function findInvite({ db }: WriteContext, code: string): Promise<Stored> {
   const [, keyId, secret] = CODE.exec(code) ?? [];
   const uid = keyId && (await findByKey(db, groupInvites, keyId));
-  const stored = uid ? await find(db, groupInvites, uid, db.lock.update) : undefined;
+  const stored = uid ? await find(db.forUpdate, groupInvites, uid) : undefined;
   const expected = stored?.state?.secretHash;
   if (stored && secret && typeof expected === 'string') {
     if (timingSafeEqual(hashOf(secret), Buffer.from(expected, 'hex'))) return stored;
@@ -155,7 +157,7 @@ function refuseUnfit(invite: GroupInvite, email: TokenEmail | undefined, now: nu
 /** Not by way of the method, which would ask what the caller may hand out: here somebody else did. */
 export async function bind({ db, now }: WriteContext, group: string, identity: string, roleUid: string): Promise<void> {
   const message = newBinding(identity, roleUid);
-  await holdParent(db, roleBindings, group);
+  await requireParent(db.forShare, roleBindings, group);
   if (await findByKey(db, roleBindings, bindingKey(message, group))) return;
   await insert(db, roleBindings, { message, uid: newUid(group), parent: group }, now);
 }

@@ -10,9 +10,10 @@ import {
   RoleBindingsService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import type { Resource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations, WriteContext } from '../../../resource/operation.ts';
 import { find, findByKey } from '../../../resource/read.ts';
-import { createResource, type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { identities } from '../identities/identities.ts';
 import { hydrateBindings } from './hydrate-bindings.ts';
 import { bindingKey, roleBindings, TAKEN } from './role-bindings.ts';
@@ -45,7 +46,7 @@ async function requireBindable(
   if (home !== ROOT && !isWithin(group, home)) {
     throw invalid('identity_uid', `an identity can have roles only in its own group and below; this one is in ${home}`);
   }
-  const identity = await find(ctx.db, identities, identityUid, ctx.db.lock.share);
+  const identity = await find(ctx.db.forShare, identities, identityUid);
   if (!identity) throw invalid('identity_uid', `there is no identity ${identityUid}`);
   await requireAssignable(ctx, 'role_uid', roleUid, group);
   const twin = await findByKey(ctx.db, roleBindings, bindingKey(binding, group));

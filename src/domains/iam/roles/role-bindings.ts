@@ -17,7 +17,7 @@ export const roleBindings = defineResource({
   plural: 'role bindings',
   schema: RoleBindingSchema,
   parents: ['group'],
-  deletesTwice: true,
+  idempotentDelete: true,
   grantsAccess: true,
   check: ({ identityUid, roleUid }) => [
     ...uidProblems('identity_uid', identityUid),

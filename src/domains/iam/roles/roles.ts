@@ -10,10 +10,11 @@ import {
   RolesService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { defineResource, type Stored } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operation, Operations, ReadContext, WriteContext } from '../../../resource/operation.ts';
 import { find, findAll } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
 import { requireGrantable } from '../access/escalation.ts';
 import { requireAt } from '../access/unscoped.ts';
@@ -72,11 +73,11 @@ export async function findRoles(db: Reader, uids: readonly string[]): Promise<Re
   return new Map(found.map(({ uid, message }) => [uid, message as Role]));
 }
 
-/** What a role allows; nothing when there is no such role. With `lock`, holds the role until the transaction ends. */
-export async function capabilitiesOf(db: Reader, uid: string, lock = ''): Promise<CapabilitySet | undefined> {
+/** The capabilities of a role; undefined when there is no such role. */
+export async function capabilitiesOf(db: Reader, uid: string): Promise<CapabilitySet | undefined> {
   const builtin = builtinRole(uid);
   if (builtin) return builtin.capabilities;
-  const role = (await find(db, roles, uid, lock))?.message as Role | undefined;
+  const role = (await find(db, roles, uid))?.message;
   return role && setOf(role.capabilities);
 }
 
@@ -90,7 +91,7 @@ export async function requireAssignable(ctx: WriteContext, field: string, uid: s
   if (home !== ROOT && !isWithin(group, home)) {
     throw invalid(field, `must be a built-in role or one of ${group} or a group above it`);
   }
-  const capabilities = await capabilitiesOf(ctx.db, uid, ctx.db.lock.share);
+  const capabilities = await capabilitiesOf(ctx.db.forShare, uid);
   if (capabilities === undefined) throw invalid(field, `there is no role ${uid}`);
   requireGrantable(ctx, capabilities, group);
 }

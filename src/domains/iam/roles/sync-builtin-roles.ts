@@ -35,7 +35,7 @@ export async function syncBuiltinRoles(store: Store, clock: Clock): Promise<void
 type Fields = Pick<Role, 'name' | 'description' | 'capabilities'>;
 
 async function put(tx: Transaction, uid: string, fields: Fields, now: number): Promise<void> {
-  const before = await find(tx, roles, uid, tx.lock.update);
+  const before = await find(tx.forUpdate, roles, uid);
   if (!before) {
     await insert(tx, roles, { message: create(RoleSchema, fields), uid, parent: ROOT }, now);
     return;

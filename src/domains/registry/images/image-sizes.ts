@@ -1,7 +1,7 @@
-import { eachSlot, inBatches } from '../../../store/parameter-batches.ts';
+import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader } from '../../../store/store.ts';
 
-const SIZES = `SELECT digest, content_size FROM manifest WHERE repo = $1 AND digest IN (${eachSlot(2)})`;
+const SIZES = `SELECT digest, content_size FROM manifest WHERE repo = $1 AND digest IN (${batchPlaceholders(2)})`;
 
 /** How many bytes the configs and layers of images have, as far as the images are still there. */
 export async function imageSizes(
@@ -10,7 +10,7 @@ export async function imageSizes(
   digests: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const sizes = new Map<string, number>();
-  for (const some of inBatches(digests)) {
+  for (const some of parameterBatches(digests)) {
     const rows = await db.all<{ digest: string; content_size: number }>(SIZES, repo, ...some);
     for (const { digest, content_size } of rows) sizes.set(digest, content_size);
   }

@@ -45,7 +45,7 @@ export async function mountBlob(
   now: number,
 ): Promise<BlobLink | undefined> {
   // Held, so that the last link to a blob never goes while another is made of it.
-  const source = await blobLink(tx, from, digest, tx.lock.share);
+  const source = await blobLink(tx.forShare, from, digest);
   if (!source) return undefined;
   await linkBlob(tx, repo, digest, source.size, now);
   return { size: source.size, linked: now };

@@ -1,5 +1,6 @@
-import { eachSlot, inBatches } from '../../../store/parameter-batches.ts';
-import type { Maybe, Reader, Row, Transaction } from '../../../store/store.ts';
+import type { MaybePromise } from '../../../base/maybe-promise.ts';
+import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
+import type { Reader, Row, Transaction } from '../../../store/store.ts';
 import type { RegistryWrite } from '../tags/tag-targets.ts';
 import { deleteManifest } from './manifests.ts';
 
@@ -54,8 +55,8 @@ const WALK_REFERRERS = `SELECT m.repo, m.digest, length(m.bytes) AS size,
 const HOLD_REFERRER = 'SELECT digest FROM manifest WHERE repo = $1 AND digest = $2 AND pushed < $3';
 const IS_ORPHAN = `SELECT digest FROM manifest m WHERE m.repo = $1 AND m.digest = $2 AND ${ORPHANED}`;
 
-const LINKED = `SELECT DISTINCT digest FROM blob_link WHERE digest IN (${eachSlot(1)})`;
-const STILL_LINKED = `SELECT DISTINCT l.digest FROM blob_link l WHERE l.digest IN (${eachSlot(2)})
+const LINKED = `SELECT DISTINCT digest FROM blob_link WHERE digest IN (${batchPlaceholders(1)})`;
+const STILL_LINKED = `SELECT DISTINCT l.digest FROM blob_link l WHERE l.digest IN (${batchPlaceholders(2)})
   AND (l.linked >= $1 OR NOT ${UNREFERENCED})`;
 
 /** Links to blobs that no manifest of their repo needs. */
@@ -79,7 +80,7 @@ export async function unlinkUnreferenced(tx: Transaction, links: readonly Cursor
   let gone = 0;
   for (const { repo, digest } of links) {
     // Held first: a push that needs it has either committed what the next statement sees, or finds it gone.
-    if (!(await tx.get(HOLD_LINK + tx.lock.update, repo, digest, before))) continue;
+    if (!(await tx.forUpdate.get(HOLD_LINK, repo, digest, before))) continue;
     gone += await tx.run(UNLINK, repo, digest);
   }
   return gone;
@@ -88,7 +89,7 @@ export async function unlinkUnreferenced(tx: Transaction, links: readonly Cursor
 /** Deletes a manifest that nothing needs even now, and says whether it did. */
 export async function deleteOrphan(write: RegistryWrite, { repo, digest }: Cursor, before: number): Promise<boolean> {
   const { db } = write;
-  if (!(await db.get(HOLD_REFERRER + db.lock.update, repo, digest, before))) return false;
+  if (!(await db.forUpdate.get(HOLD_REFERRER, repo, digest, before))) return false;
   if (!(await db.get(IS_ORPHAN, repo, digest))) return false;
   return deleteManifest(write, repo, digest);
 }
@@ -106,9 +107,9 @@ export const stillLinkedDigests = (
 
 async function among(
   digests: readonly string[],
-  find: (some: readonly string[]) => Maybe<readonly { readonly digest: string }[]>,
+  find: (some: readonly string[]) => MaybePromise<readonly { readonly digest: string }[]>,
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (const some of inBatches(digests)) for (const { digest } of await find(some)) found.add(digest);
+  for (const some of parameterBatches(digests)) for (const { digest } of await find(some)) found.add(digest);
   return found;
 }

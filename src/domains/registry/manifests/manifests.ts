@@ -46,7 +46,7 @@ const toManifest = (row: ManifestRow | undefined): StoredManifest | undefined =>
 
 /** Whether the repo has it; if so, it cannot be deleted before the transaction ends. */
 export const holdManifest = async (tx: Transaction, repo: string, digest: string): Promise<boolean> =>
-  (await tx.get(HOLD + tx.lock.share, repo, digest)) !== undefined;
+  (await tx.forShare.get(HOLD, repo, digest)) !== undefined;
 
 /** An annotation that marks a tag when it is pushed, or takes the mark away. */
 const DEPRECATED = 'dev.wharfinger.deprecated';
@@ -105,7 +105,7 @@ const annotationsOf = ({ subject, annotations }: Manifest): string | null =>
 /** Says whether there was such a manifest. The tags that point to it go along. */
 export async function deleteManifest(write: RegistryWrite, repo: string, digest: string): Promise<boolean> {
   const { db } = write;
-  if (!(await db.get(HOLD + db.lock.update, repo, digest))) return false;
+  if (!(await db.forUpdate.get(HOLD, repo, digest))) return false;
   await deleteTagsOf(write, repo, digest);
   await db.run(DELETE_LINKS, repo, digest);
   await db.run(DELETE, repo, digest);

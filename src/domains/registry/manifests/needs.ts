@@ -1,14 +1,14 @@
-import { eachSlot, inBatches } from '../../../store/parameter-batches.ts';
+import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
 import type { ChildRow } from './content.ts';
 import { type Descriptor, isForeign, type Manifest } from './manifest.ts';
 
-const BLOBS = `SELECT digest, size FROM blob_link WHERE repo = $1 AND digest IN (${eachSlot(2)})`;
+const BLOBS = `SELECT digest, size FROM blob_link WHERE repo = $1 AND digest IN (${batchPlaceholders(2)})`;
 const MANIFESTS = `SELECT digest, content_size, platforms FROM manifest
-  WHERE repo = $1 AND digest IN (${eachSlot(2)})`;
+  WHERE repo = $1 AND digest IN (${batchPlaceholders(2)})`;
 const LINK = `INSERT INTO manifest_link (repo, manifest, target)
-  VALUES ${eachSlot(3, (target) => `($1, $2, ${target})`)} ON CONFLICT DO NOTHING`;
+  VALUES ${batchPlaceholders(3, (target) => `($1, $2, ${target})`)} ON CONFLICT DO NOTHING`;
 
 const NEEDING = 'SELECT manifest FROM manifest_link WHERE repo = $1 AND target = $2 LIMIT 1';
 
@@ -20,8 +20,8 @@ export async function requireBlobs(
 ): Promise<ReadonlyMap<string, number>> {
   const needed = digestsOf([...(config ? [config] : []), ...layers.filter((layer) => !isForeign(layer))]);
   const found = new Map<string, number>();
-  for (const some of inBatches(needed)) {
-    const rows = await tx.all<{ digest: string; size: number }>(BLOBS + tx.lock.share, repo, ...some);
+  for (const some of parameterBatches(needed)) {
+    const rows = await tx.forShare.all<{ digest: string; size: number }>(BLOBS, repo, ...some);
     for (const { digest, size } of rows) found.set(digest, size);
   }
   requireAll('blobs', needed, found);
@@ -36,8 +36,8 @@ export async function requireManifests(
 ): Promise<ReadonlyMap<string, ChildRow>> {
   const needed = digestsOf(manifests);
   const found = new Map<string, ChildRow>();
-  for (const some of inBatches(needed)) {
-    const rows = await tx.all<ChildRow>(MANIFESTS + tx.lock.share, repo, ...some);
+  for (const some of parameterBatches(needed)) {
+    const rows = await tx.forShare.all<ChildRow>(MANIFESTS, repo, ...some);
     for (const row of rows) found.set(row.digest, row);
   }
   requireAll('manifests', needed, found);
@@ -51,7 +51,7 @@ export async function linkNeeds(
   manifest: string,
   targets: Iterable<string>,
 ): Promise<void> {
-  for (const some of inBatches([...targets])) await tx.run(LINK, repo, manifest, ...some);
+  for (const some of parameterBatches([...targets])) await tx.run(LINK, repo, manifest, ...some);
 }
 
 /** A manifest of the repo that cannot do without `target`, if there is one. */

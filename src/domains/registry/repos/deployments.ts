@@ -40,7 +40,7 @@ export async function putDeployment(
   which: 'first' | 'next',
 ): Promise<void> {
   refuse(problemsOf(charts));
-  const stored = await find(db, repos, repo, db.lock.update);
+  const stored = await find(db.forUpdate, repos, repo);
   if (!stored) throw notFound(repos.kind, repo);
   const before = chartsIn(stored);
   if (before && which === 'first') throw alreadyExists(KIND, repo, `${repo} has a deployment already; update that`);

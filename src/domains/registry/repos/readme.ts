@@ -4,6 +4,7 @@ import { invalid, notFound } from '../../../base/errors.ts';
 import { parentOf } from '../../../base/uid.ts';
 import {
   type GetRepoReadmeRequest,
+  type Repo,
   type RepoReadme,
   RepoReadmeSchema,
   ReposService,
@@ -46,13 +47,13 @@ export async function setReadme(ctx: WriteContext, uid: string, readme: string):
   if (contentOf(repo) !== readme) await put(ctx, repo, readme);
 }
 
-async function holdStored({ db }: WriteContext, uid: string): Promise<Stored> {
-  const repo = await find(db, repos, uid, db.lock.update);
+async function holdStored({ db }: WriteContext, uid: string): Promise<Stored<Repo>> {
+  const repo = await find(db.forUpdate, repos, uid);
   if (!repo) throw notFound(repos.kind, uid);
   return repo;
 }
 
-const put = ({ db, now }: WriteContext, repo: Stored, readme: string): Promise<Stored> =>
+const put = ({ db, now }: WriteContext, repo: Stored<Repo>, readme: string): Promise<Stored<Repo>> =>
   update(db, repos, repo, { message: repo.message, state: { ...repo.state, readme } }, now);
 
 const get: Operation = {

@@ -1,6 +1,6 @@
 import { invalid } from '../../../base/errors.ts';
 import type { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
-import { findNamed } from '../../../resource/list/find-by-name.ts';
+import { findByName } from '../../../resource/list/find-by-name.ts';
 import type { ReadContext } from '../../../resource/operation.ts';
 import { repos } from './repos.ts';
 import { resolveRepo } from './resolve-repo.ts';
@@ -20,7 +20,7 @@ export async function findRepoNamed(
     const { repo } = await resolveRepo(db, path);
     return repo !== undefined && caller.can(capabilities, repo) ? repo : undefined;
   }
-  const [found, another] = await findNamed(db, repos, caller.reach(capabilities), path[0] ?? '');
+  const [found, another] = await findByName(db, repos, caller.reach(capabilities), path[0] ?? '');
   if (another) throw invalid(field, `several repos are named ${text}; give the uid instead`);
   return found;
 }

@@ -5,9 +5,10 @@ import {
   ReposService,
 } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { Resource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import { find, findByKey } from '../../../resource/read.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { readmeOperations } from './readme.ts';
 import { repoKey, repos } from './repos.ts';
 import { follows, presentFollowers, settleSource } from './sync-source.ts';
@@ -24,7 +25,7 @@ const governed: Resource<typeof RepoSchema> = {
     return undefined;
   },
   present: presentFollowers,
-  presents: follows,
+  needsPresent: follows,
 };
 
 export const repoOperations = (engine: Engine): Operations => ({

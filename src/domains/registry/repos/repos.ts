@@ -69,6 +69,5 @@ export async function requireRepo(db: Reader, uid: string): Promise<void> {
 
 /** Keeps a repo from being deleted until the transaction ends. */
 export async function holdRepo(tx: Transaction, uid: string): Promise<void> {
-  if (!(await exists(tx, repos.kind, uid, tx.lock.share)))
-    throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
+  if (!(await exists(tx.forShare, repos.kind, uid))) throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
 }

@@ -22,7 +22,7 @@ export async function getSettings({ db }: ReadContext, group: string): Promise<R
 }
 
 export async function putSettings({ db, now }: WriteContext, group: string, wanted: RegistrySettings): Promise<void> {
-  const stored = await find(db, groups, group, db.lock.update);
+  const stored = await find(db.forUpdate, groups, group);
   if (!stored) throw notFound(groups.kind, group);
   const { uniqueTags, eolGracePeriod } = wanted;
   const state = { ...stored.state, registry: { uniqueTags, eolGracePeriod } };

@@ -74,7 +74,7 @@ function problemWith(field: Followed, repo: Repo, settled: Repo): FieldViolation
 }
 
 async function sourceOf({ db }: WriteContext, { source }: SyncConfig): Promise<Repo | undefined> {
-  return isUid(source) ? ((await find(db, repos, source, db.lock.share))?.message as Repo | undefined) : undefined;
+  return isUid(source) ? ((await find(db.forShare, repos, source))?.message as Repo | undefined) : undefined;
 }
 
 /** The uid behind a uid, a name or an image reference, if it is of a repo that the caller may see; else the text itself. */

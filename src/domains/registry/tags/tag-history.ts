@@ -1,13 +1,13 @@
 import type { Tag } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { find } from '../../../resource/read.ts';
-import { eachSlot, inBatches } from '../../../store/parameter-batches.ts';
+import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../../store/store.ts';
 import { tags } from './tags.ts';
 
 const BEFORE = `SELECT name, digest, changed FROM tag_history WHERE id IN (
-  SELECT max(id) FROM tag_history WHERE repo = $1 AND changed <= $2 AND name IN (${eachSlot(3)}) GROUP BY name)`;
+  SELECT max(id) FROM tag_history WHERE repo = $1 AND changed <= $2 AND name IN (${batchPlaceholders(3)}) GROUP BY name)`;
 const DURING = `SELECT name, digest, changed FROM tag_history
-  WHERE repo = $1 AND changed > $2 AND changed <= $3 AND name IN (${eachSlot(4)}) ORDER BY id`;
+  WHERE repo = $1 AND changed > $2 AND changed <= $3 AND name IN (${batchPlaceholders(4)}) ORDER BY id`;
 
 /** From when on a tag pointed somewhere; nowhere once it was deleted. */
 export interface TagMove {
@@ -30,7 +30,7 @@ export async function tagMoves(
   to: number,
 ): Promise<ReadonlyMap<string, readonly TagMove[]>> {
   const moves = new Map<string, TagMove[]>(names.map((name) => [name, []]));
-  for (const some of inBatches(names)) {
+  for (const some of parameterBatches(names)) {
     const rows = [
       ...(await db.all<MoveRow>(BEFORE, repo, from, ...some)),
       ...(await db.all<MoveRow>(DURING, repo, from, to, ...some)),

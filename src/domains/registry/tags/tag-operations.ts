@@ -2,9 +2,10 @@ import { create } from '@bufbuild/protobuf';
 import { alreadyExists, invalid, notFound } from '../../../base/errors.ts';
 import { type Tag, TagSchema, TagsService } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import type { Resource } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
 import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
-import { type Engine, standardOperations } from '../../../resource/standard-methods.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse, validate } from '../../../resource/validate.ts';
 import type { Transaction } from '../../../store/store.ts';
 import { holdManifest } from '../manifests/manifests.ts';
@@ -30,7 +31,7 @@ const asRegistryWrite = ({ db, now, caller }: WriteContext): RegistryWrite => ({
 /** Replaces all that can be changed of a tag. Its name is what it is known by; left out, it stays. */
 export async function replaceTag(ctx: WriteContext, asked: Tag): Promise<Tag> {
   const { db } = ctx;
-  const before = await find(db, tags, asked.uid, db.lock.update);
+  const before = await find(db.forUpdate, tags, asked.uid);
   if (!before) throw notFound(tags.kind, asked.uid);
   const { name } = before.message as Tag;
   if (asked.name !== '' && asked.name !== name) throw invalid('name', 'cannot be changed; create another tag instead');

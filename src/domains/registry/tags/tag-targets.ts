@@ -3,7 +3,8 @@ import { newUid } from '../../../base/uid.ts';
 import { type Tag, TagSchema } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import type { Stored } from '../../../resource/definition.ts';
 import { find, findReferringBelow } from '../../../resource/read.ts';
-import { insert, remove, update } from '../../../resource/write.ts';
+import { deleteOne, insert, update } from '../../../resource/write.ts';
+import type { BulkInsert } from '../../../store/bulk-insert.ts';
 import type { Reader, Row, Transaction } from '../../../store/store.ts';
 import { deprecation, tags } from './tags.ts';
 
@@ -15,12 +16,20 @@ export interface RegistryWrite {
   readonly actor: string;
 }
 
-const CLAIM = 'INSERT INTO tag_target (repo, name, digest, uid) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING';
+const CLAIM: BulkInsert = {
+  into: 'tag_target',
+  columns: { repo: 'text', name: 'text', digest: 'text', uid: 'text' },
+  conflict: 'skip',
+  returning: ['name'],
+};
 const FIND = 'SELECT uid, digest FROM tag_target WHERE repo = $1 AND name = $2';
 const MOVE = 'UPDATE tag_target SET digest = $3 WHERE repo = $1 AND name = $2';
 const DROP = 'DELETE FROM tag_target WHERE repo = $1 AND name = $2';
 const LIST = 'SELECT name FROM tag_target WHERE repo = $1 AND name > $2 ORDER BY name LIMIT $3';
-const REMEMBER = 'INSERT INTO tag_history (repo, name, digest, changed, actor) VALUES ($1, $2, $3, $4, $5)';
+const HISTORY: BulkInsert = {
+  into: 'tag_history',
+  columns: { repo: 'text', name: 'text', digest: 'text', changed: 'integer', actor: 'text' },
+};
 
 interface Target extends Row {
   readonly uid: string;
@@ -42,16 +51,15 @@ export async function claimTag(
   repo: string,
   { name, digest, uid }: Pick<Tag, 'name' | 'digest' | 'uid'>,
 ): Promise<boolean> {
-  if ((await db.run(CLAIM, repo, name, digest, uid)) === 0) return false;
-  await db.run(REMEMBER, repo, name, digest, now, actor);
+  if ((await db.insert(CLAIM, [repo, name, digest, uid])).length === 0) return false;
+  await db.insert(HISTORY, [repo, name, digest, now, actor]);
   return true;
 }
 
 /** Frees the name of a tag that is about to go. */
-export async function releaseTag({ db, now, actor }: RegistryWrite, { parent, message }: Stored): Promise<void> {
-  const { name } = message as Tag;
-  await db.run(DROP, parent, name);
-  await db.run(REMEMBER, parent, name, null, now, actor);
+export async function releaseTag({ db, now, actor }: RegistryWrite, { parent, message }: Stored<Tag>): Promise<void> {
+  await db.run(DROP, parent, message.name);
+  await db.insert(HISTORY, [parent, message.name, null, now, actor]);
 }
 
 /** Makes a name point to an image, whether or not it did to another, and answers which. */
@@ -69,32 +77,32 @@ export async function pointTag(
     await insert(write.db, tags, { message, uid, parent: repo, state }, write.now);
     return undefined;
   }
-  const before = await findTag(write.db, repo, name, write.db.lock.update);
+  const before = await findTagForUpdate(write.db, repo, name);
   // Deleted by somebody else in the meantime, so that the name is free now.
   if (!before) return pointTag(write, repo, name, digest, deprecated);
   await changeTag(write, before, { digest, ...(deprecated !== undefined && { deprecated }) });
-  return (before.message as Tag).digest;
+  return before.message.digest;
 }
 
 /** Changes a tag that is held; nothing happens when it is so already. */
 export async function changeTag(
   { db, now, actor }: RegistryWrite,
-  before: Stored,
+  before: Stored<Tag>,
   change: Partial<Pick<Tag, 'digest' | 'deprecated' | 'bundles'>>,
-): Promise<Stored> {
-  const old = before.message as Tag;
+): Promise<Stored<Tag>> {
+  const old = before.message;
   const message = Object.assign(clone(TagSchema, old), change);
   if (equals(TagSchema, old, message)) return before;
   const after = await update(db, tags, before, { message, state: deprecation(message, now, before.state) }, now);
   if (old.digest === message.digest) return after;
   await db.run(MOVE, before.parent, old.name, message.digest);
-  await db.run(REMEMBER, before.parent, old.name, message.digest, now, actor);
+  await db.insert(HISTORY, [before.parent, old.name, message.digest, now, actor]);
   return after;
 }
 
 /** Says whether there was such a tag. */
 export async function deleteTag(write: RegistryWrite, repo: string, name: string): Promise<boolean> {
-  const stored = await findTag(write.db, repo, name, write.db.lock.update);
+  const stored = await findTagForUpdate(write.db, repo, name);
   if (stored) await removeTag(write, stored);
   return stored !== undefined;
 }
@@ -102,19 +110,19 @@ export async function deleteTag(write: RegistryWrite, repo: string, name: string
 /** Deletes every tag that points to an image that is about to go. */
 export async function deleteTagsOf(write: RegistryWrite, repo: string, digest: string): Promise<void> {
   for (const uid of await findReferringBelow(write.db, tags, 'digest', digest, repo)) {
-    const stored = await find(write.db, tags, uid, write.db.lock.update);
+    const stored = await find(write.db.forUpdate, tags, uid);
     // Moved on by somebody else in the meantime, it stays.
-    if (stored && (stored.message as Tag).digest === digest) await removeTag(write, stored);
+    if (stored?.message.digest === digest) await removeTag(write, stored);
   }
 }
 
-async function removeTag(write: RegistryWrite, stored: Stored): Promise<void> {
+async function removeTag(write: RegistryWrite, stored: Stored<Tag>): Promise<void> {
   await releaseTag(write, stored);
-  await remove(write.db, tags, stored);
+  await deleteOne(write.db, tags, stored);
 }
 
-/** Locks the resource and never its target before it, so that two writers of one tag cannot block each other. */
-async function findTag(db: Reader, repo: string, name: string, lock: string): Promise<Stored | undefined> {
-  const target = await db.get<Target>(FIND, repo, name);
-  return target && find(db, tags, target.uid, lock);
+/** Locks the resource, and never its row in tag_target first, so that two writers of one tag cannot deadlock. */
+async function findTagForUpdate(tx: Transaction, repo: string, name: string): Promise<Stored<Tag> | undefined> {
+  const target = await tx.get<Target>(FIND, repo, name);
+  return target && find(tx.forUpdate, tags, target.uid);
 }

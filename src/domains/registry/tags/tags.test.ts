@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { TagSchema } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { PART } from '../../../resource/definition.ts';
+import { PARTITION } from '../../../resource/definition.ts';
 import { tags } from './tags.ts';
 
-const partOfName = (name: string): string => [...(tags.values[PART]?.(create(TagSchema, { name })) ?? [])].join();
+const partOfName = (name: string): string => [...(tags.values[PARTITION]?.(create(TagSchema, { name })) ?? [])].join();
 
 const expected: Readonly<Record<string, readonly string[]>> = {
   '': [

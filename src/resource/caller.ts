@@ -1,0 +1,16 @@
+import type { CapabilitySet } from '../contract/capabilities.ts';
+import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+
+/** The identity that makes a call, and what it may do where. */
+export interface Caller {
+  /** The uid of the identity; empty for an anonymous caller. */
+  readonly uid: string;
+  /** What events say about who acted. */
+  readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
+  /** Whether the caller holds all of `capabilities` at `uid` or at one of its ancestors. */
+  can(capabilities: readonly Capability[], uid: string): boolean;
+  /** The part of `wanted` that the caller does not hold at `uid`. Callers can only grant what they hold. */
+  lacks(wanted: CapabilitySet, uid: string): CapabilitySet;
+  /** The outermost groups at which the caller holds all of `capabilities`, sorted. */
+  reach(capabilities: readonly Capability[]): readonly string[];
+}

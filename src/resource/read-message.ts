@@ -1,0 +1,57 @@
+import { fromBinary, type Message } from '@bufbuild/protobuf';
+import type { MaybePromise } from '../base/maybe-promise.ts';
+import { decodeCacheable, decodeCached, isCached } from '../contract/message-cache.ts';
+import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
+import { pointRead } from '../store/point-read.ts';
+import type { Reader } from '../store/store.ts';
+import type { Resource } from './definition.ts';
+
+// Messages for responses. They are cached and shared between requests, except those that `present` will change.
+
+const FIND_BODY = pointRead({ columns: ['body'], from: 'resource', key: ['kind', 'uid'] });
+const FIND_BODIES = `SELECT uid, body FROM resource WHERE kind = $1 AND uid IN (${batchPlaceholders(2)})`;
+
+/** Whether `present` may change this message before a client gets it. */
+export const needsPresenting = ({ present, needsPresent }: Resource, message: Message): boolean =>
+  present !== undefined && (needsPresent?.(message as never) ?? true);
+
+export function findMessage(db: Reader, resource: Resource, uid: string): MaybePromise<Message | undefined> {
+  const cached = db.rowCache?.get(resource.kind, uid);
+  if (cached !== undefined) return cached as Message;
+  const epoch = db.rowCache?.epoch();
+  const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
+  if (row instanceof Promise) return row.then((found) => found && decodeRow(db, resource, uid, found.body, epoch));
+  return row && decodeRow(db, resource, uid, row.body, epoch);
+}
+
+/** The messages of those that exist, in the order of `uids`. For a database with a row cache. */
+export function findMessages(db: Reader, resource: Resource, uids: readonly string[]): MaybePromise<Message[]> {
+  const epoch = db.rowCache?.epoch();
+  const cached = uids.map((uid) => db.rowCache?.get(resource.kind, uid) as Message | undefined);
+  return cached.includes(undefined) ? readMissing(db, resource, uids, cached, epoch) : (cached as Message[]);
+}
+
+async function readMissing(
+  db: Reader,
+  resource: Resource,
+  uids: readonly string[],
+  cached: readonly (Message | undefined)[],
+  epoch: number | undefined,
+): Promise<Message[]> {
+  const found = new Map<string, Message>();
+  for (const some of parameterBatches(uids.filter((_, at) => cached[at] === undefined))) {
+    const rows = await db.all<{ uid: string; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
+    for (const { uid, body } of rows) found.set(uid, decodeRow(db, resource, uid, body, epoch));
+  }
+  return uids.flatMap((uid, at) => cached[at] ?? found.get(uid) ?? []);
+}
+
+/** Decodes a row that was read at `epoch` of the row cache, and caches the message. */
+export function decodeRow(db: Reader, resource: Resource, uid: string, body: Uint8Array, epoch?: number): Message {
+  if (resource.present && !resource.needsPresent) return fromBinary(resource.schema, body);
+  const { rowCache } = db;
+  const message = rowCache ? decodeCacheable(resource.schema, body) : decodeCached(resource.schema, uid, body);
+  if (needsPresenting(resource, message)) return fromBinary(resource.schema, body);
+  if (epoch !== undefined && isCached(message)) rowCache?.put(epoch, resource.kind, uid, message);
+  return message;
+}
