@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { type Access, createAccess } from '../src/access/access.ts';
 import { createCaller } from '../src/access/caller.ts';
+import { createGrantCache, type GrantCache } from '../src/access/grant-cache.ts';
 import { newUid, ROOT } from '../src/base/uid.ts';
 import { GroupSchema } from '../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -92,13 +92,13 @@ async function timeDecisions(store: Store, { caller, places }: Filled): Promise<
   const checks = methodTable(files).filter(({ access }) => access === 'scoped');
   const check = (known: Caller, i: number): boolean =>
     known.can(checks[i % checks.length]?.capabilities ?? [], places[(i * 31) % places.length] ?? '');
-  const decision = async (access: Access, i: number) =>
+  const decision = async (access: GrantCache, i: number) =>
     check(createCaller(caller, undefined, await access.grants(caller)), i);
-  const access = createAccess(store.reader);
+  const access = createGrantCache(store.reader);
   // As the authenticator keeps it, as long as the version is the same.
   const known = createCaller(caller, undefined, await access.grants(caller));
-  const version = await access.version();
-  const warmDecision = async (i: number) => (await access.version()) === version && check(known, i);
+  const version = await access.accessVersion();
+  const warmDecision = async (i: number) => (await access.accessVersion()) === version && check(known, i);
   for (let i = 0; i < ROUNDS; i++) await warmDecision(i);
   const from = performance.now();
   for (let i = 0; i < ROUNDS; i++) await warmDecision(i);
@@ -106,7 +106,7 @@ async function timeDecisions(store: Store, { caller, places }: Filled): Promise<
   const cold: number[] = [];
   for (let i = 0; i < 50; i++) {
     const at = performance.now();
-    await decision(createAccess(store.reader), i);
+    await decision(createGrantCache(store.reader), i);
     cold.push(performance.now() - at);
   }
   return { warm: warmUs, cold: median(cold), coldest: Math.max(...cold) };

@@ -6,7 +6,7 @@ import {
   AdvisorySchema,
   ReviewState,
 } from '../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { advisoryIdFrom } from '../src/domains/vulnerabilities/advisory-id.ts';
+import { deriveAdvisoryId } from '../src/domains/vulnerabilities/advisory-id.ts';
 
 /** As in the public database of this ecosystem: some 19 advisories to a package. */
 const PER_PACKAGE = 19;
@@ -21,7 +21,7 @@ export function advisoryRecord(i: number): Advisory {
   const component = `component-${(i * 7) % 5_000}`;
   const events = [detected(i, component), concluded(i)];
   const init = {
-    advisoryId: advisoryIdFrom('bench', String(i)),
+    advisoryId: deriveAdvisoryId('bench', String(i)),
     artifactName: `package-${pkg}`,
     artifactType: 'apk',
     artifactArchitecture: i % 2 === 0 ? 'x86_64' : 'aarch64',

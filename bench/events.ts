@@ -9,7 +9,7 @@ import { createCaller } from '../src/access/caller.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { createMetrics } from '../src/base/metrics.ts';
 import { newUid, ROOT } from '../src/base/uid.ts';
-import { setOf } from '../src/contract/capabilities.ts';
+import { capabilitySetOf } from '../src/contract/capabilities.ts';
 import { Capability } from '../src/contract/gen/capabilities/capabilities_pb.js';
 import { SubscriptionSchema } from '../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import {
@@ -23,8 +23,9 @@ import { createDelivery } from '../src/delivery/delivery.ts';
 import { addSink } from '../src/domains/events/sink-rows.ts';
 import { subscriptions } from '../src/domains/events/subscriptions.ts';
 import { groups } from '../src/domains/iam/groups/groups.ts';
-import { createTokens } from '../src/identity/tokens/access-tokens.ts';
+import { createAccessTokens } from '../src/identity/tokens/access-tokens.ts';
 import { createSigningKeys } from '../src/identity/tokens/signing-keys.ts';
+import { createCallObserver } from '../src/pipeline/observe.ts';
 import { createPipeline } from '../src/pipeline/pipeline.ts';
 import { createPageTokens } from '../src/resource/list/page-token.ts';
 import { standardOperations } from '../src/resource/standard-methods.ts';
@@ -94,7 +95,7 @@ async function deliveries(store: Store, places: readonly string[], port: number)
         },
       },
     },
-    tokens: createTokens({ signingKeys, clock: systemClock, issuer: () => 'http://127.0.0.1' }),
+    accessTokens: createAccessTokens({ signingKeys, clock: systemClock, issuer: () => 'http://127.0.0.1' }),
     unseal: () => `whsec_${key.toString('base64')}`,
     publicUrl: () => 'http://127.0.0.1',
     allowInsecure: true,
@@ -169,7 +170,7 @@ async function creates(store: Store): Promise<Result> {
   const message = create(GroupSchema, { name: 'bench' });
   await store.write((tx) => insert(tx, groups, { message, uid: organization, parent: ROOT }, systemClock()));
   const caller = createCaller('bench', { subject: 'bench' }, [
-    { group: organization, capabilities: setOf([Capability.CAP_IAM_GROUPS_CREATE]) },
+    { group: organization, capabilities: capabilitySetOf([Capability.CAP_IAM_GROUPS_CREATE]) },
   ]);
   const engine = { kinds: new Map([[groups.kind, groups]]), pageTokens: createPageTokens(key) };
   const call = createPipeline({
@@ -179,8 +180,7 @@ async function creates(store: Store): Promise<Result> {
     anonymous: caller,
     clock: systemClock,
     timeoutMs: 30_000,
-    log,
-    metrics: createMetrics(),
+    observer: createCallObserver({ log, metrics: createMetrics() }),
   });
   const method = methodTable(files).find(({ id }) => id.endsWith('GroupsService/CreateGroup')) as Method;
   const silent: Method = { ...method, event: undefined };

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { createAccess } from '../src/access/access.ts';
 import { createCaller } from '../src/access/caller.ts';
+import { createGrantCache } from '../src/access/grant-cache.ts';
 import { newUid, ROOT } from '../src/base/uid.ts';
 import { Capability } from '../src/contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema } from '../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -48,7 +48,7 @@ async function microseconds(what: (i: number) => Promise<unknown>, times = 50): 
 
 /** The first page by name of what an identity sees. */
 async function page(store: Store, identity: string, descendantsOf = ''): Promise<number> {
-  const access = createAccess(store.reader);
+  const access = createGrantCache(store.reader);
   const request = create(ListReposRequestSchema, { orderBy: 'name', pageSize: 50, uidp: { descendantsOf } });
   // Made once, as the authenticator keeps the caller of a token.
   const caller = createCaller(identity, undefined, await access.grants(identity));
@@ -60,12 +60,12 @@ async function page(store: Store, identity: string, descendantsOf = ''): Promise
 
 /** Whether one of some identities may read in one of some places. */
 async function decision(store: Store, identities: readonly string[], places: readonly string[]): Promise<number> {
-  const access = createAccess(store.reader);
+  const access = createGrantCache(store.reader);
   // Kept between requests, as the authenticator does.
   const callers: Caller[] = [];
   for (const identity of identities) callers.push(createCaller(identity, undefined, await access.grants(identity)));
   return microseconds(async (i) => {
-    await access.version();
+    await access.accessVersion();
     callers[i % callers.length]?.can(NEEDED, places[i % places.length] ?? '');
   }, 2_000);
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { v8Flags } from '../src/cli/v8-flags.ts';
 import { type Dataset, dataset } from './data.ts';
 import { runAlone, type Suite, short } from './lib/result.ts';
 import { interleaved } from './lib/rounds.ts';
@@ -46,7 +47,7 @@ function addressFrom({ stdout }: ChildProcess): Promise<string> {
 export const startup: Suite = async (print) => {
   const { dataDir }: Dataset = await dataset(SMALL, print);
   const env = { WHARF_DATA: dataDir, WHARF_LISTEN: '127.0.0.1:0', WHARF_LOG_LEVEL: 'silent' };
-  const wharf = () => untilAnswer([PROGRAM, 'serve'], env, '/healthz');
+  const wharf = () => untilAnswer([...v8Flags, PROGRAM, 'serve'], env, '/healthz');
   await wharf();
   const { ratio, a, b } = await interleaved(7, wharf, () => untilAnswer(['-e', BARE], {}, '/'));
   return [

@@ -11,8 +11,8 @@ const testData = (name: string): string => fileURLToPath(new URL(`../test/data/t
 const cert = testData('cert.pem');
 const key = testData('key.pem');
 
-/** The one line that a start with these variables ends with. */
-function complaint(env: Record<string, string>, flags = {}): string {
+/** Returns the error message for these variables. */
+function configErrorOf(env: Record<string, string>, flags = {}): string {
   try {
     loadConfig(flags, env);
   } catch (error) {
@@ -22,7 +22,7 @@ function complaint(env: Record<string, string>, flags = {}): string {
   return assert.fail(`accepted ${JSON.stringify(env)}`);
 }
 
-test('without any setting the defaults hold', () => {
+test('settings have defaults', () => {
   assert.deepEqual(loadConfig({}, {}), {
     listen: { host: '127.0.0.1', port: 8080 },
     data: resolve('data'),
@@ -48,13 +48,13 @@ test('without any setting the defaults hold', () => {
   });
 });
 
-test('a flag wins over its variable, and an empty value counts as unset', () => {
+test('a flag overrides its variable, and an empty value counts as unset', () => {
   assert.equal(loadConfig({ org: 'from-flag' }, { WHARF_ORG: 'from-env' }).org, 'from-flag');
   assert.equal(loadConfig({ org: '' }, { WHARF_ORG: 'from-env' }).org, 'from-env');
   assert.equal(loadConfig({}, { WHARF_DATABASE_URL: '', WHARF_ORG: '' }).databaseUrl, undefined);
 });
 
-test('each flag has the name of its variable, and its value the name that the option parser gives it', () => {
+test('flags are named like their variable and like their setting', () => {
   for (const [name, setting] of Object.entries(settings)) {
     const camelCase = flagOf(setting)
       .slice(2)
@@ -63,7 +63,7 @@ test('each flag has the name of its variable, and its value the name that the op
   }
 });
 
-test('values in every form they may have', () => {
+test('values can have several forms', () => {
   const read = (env: Record<string, string>) => loadConfig({}, env);
   assert.deepEqual(read({ WHARF_LISTEN: ':8080' }).listen, { host: '', port: 8080 });
   assert.deepEqual(read({ WHARF_LISTEN: '0.0.0.0:0' }).listen, { host: '0.0.0.0', port: 0 });
@@ -92,8 +92,8 @@ test('values in every form they may have', () => {
   }
 });
 
-test('a value that makes no sense gives one line with variable, value and what would be right', () => {
-  const listen = 'write host:port, such as 127.0.0.1:8080 or [::1]:8080, or :8080 for every interface';
+test('the error for an invalid value has the variable, the value and what to write', () => {
+  const listen = 'write host:port, such as 127.0.0.1:8080 or [::1]:8080, or :8080 for all interfaces';
   const wrong: Record<string, string[]> = {
     WHARF_LISTEN: ['8080', '127.0.0.1', 'host:', 'host:65536', '127.0.0.300:80', '[127.0.0.1]:80', '::1:80', 'a b:80'],
     WHARF_DATA: [cert, 'a\0b'],
@@ -110,47 +110,50 @@ test('a value that makes no sense gives one line with variable, value and what w
   };
   for (const [variable, values] of Object.entries(wrong)) {
     for (const value of values) {
-      const line = complaint({ [variable]: value });
+      const line = configErrorOf({ [variable]: value });
       assert.ok(line.startsWith(`${variable}=${JSON.stringify(value)} cannot be used: `), line);
       assert.doesNotMatch(line, /[\n\0]/);
     }
   }
-  assert.equal(complaint({ WHARF_LISTEN: '80' }), `WHARF_LISTEN="80" cannot be used: ${listen}`);
-  assert.equal(complaint({}, { listen: '80' }), `WHARF_LISTEN="80" (given as --listen) cannot be used: ${listen}`);
-  assert.ok(complaint({ WHARF_ORG: 'x'.repeat(10_000) }).length < 300);
+  assert.equal(configErrorOf({ WHARF_LISTEN: '80' }), `WHARF_LISTEN="80" cannot be used: ${listen}`);
+  assert.equal(configErrorOf({}, { listen: '80' }), `WHARF_LISTEN="80" (given as --listen) cannot be used: ${listen}`);
+  assert.ok(configErrorOf({ WHARF_ORG: 'x'.repeat(10_000) }).length < 300);
 });
 
-test('a secret that makes no sense is not repeated', () => {
+test('errors do not contain secrets', () => {
   for (const variable of ['WHARF_MASTER_KEY', 'WHARF_DATABASE_URL']) {
-    const line = complaint({ [variable]: 'mysql://user:hunter2@host/db' });
+    const line = configErrorOf({ [variable]: 'mysql://user:hunter2@host/db' });
     assert.ok(line.startsWith(`${variable} cannot be used: write `), line);
     assert.doesNotMatch(line, /hunter2|mysql/);
   }
 });
 
-test('TLS takes a certificate and its key, both or neither', (t) => {
+test('TLS needs a certificate and its key', (t) => {
   const { tls } = loadConfig({ tlsKey: key }, { WHARF_TLS_CERT: cert });
   assert.match(tls?.cert ?? '', /BEGIN CERTIFICATE/);
   assert.match(tls?.key ?? '', /PRIVATE KEY/);
 
-  assert.match(complaint({ WHARF_TLS_CERT: cert }), /^WHARF_TLS_CERT is set but WHARF_TLS_KEY is not/);
-  assert.match(complaint({ WHARF_TLS_KEY: key }), /^WHARF_TLS_KEY is set but WHARF_TLS_CERT is not/);
-  assert.match(complaint({ WHARF_TLS_CERT: key, WHARF_TLS_KEY: key }), /must be a PEM certificate and its PEM key/);
+  assert.match(configErrorOf({ WHARF_TLS_CERT: cert }), /^WHARF_TLS_CERT is set but WHARF_TLS_KEY is not/);
+  assert.match(configErrorOf({ WHARF_TLS_KEY: key }), /^WHARF_TLS_KEY is set but WHARF_TLS_CERT is not/);
+  assert.match(configErrorOf({ WHARF_TLS_CERT: key, WHARF_TLS_KEY: key }), /must be a PEM certificate and its PEM key/);
 
-  const scratch = mkdtempSync(join(tmpdir(), 'wharf-config-'));
-  t.after(() => rmSync(scratch, { recursive: true }));
-  const empty = join(scratch, 'empty.pem');
+  const directory = mkdtempSync(join(tmpdir(), 'wharf-config-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const empty = join(directory, 'empty.pem');
   writeFileSync(empty, '\n');
-  assert.match(complaint({ WHARF_TLS_CERT: empty, WHARF_TLS_KEY: key }), /^WHARF_TLS_CERT=.*: the file is empty$/);
+  assert.match(configErrorOf({ WHARF_TLS_CERT: empty, WHARF_TLS_KEY: key }), /^WHARF_TLS_CERT=.*: the file is empty$/);
 
-  const other = join(scratch, 'other.pem');
+  const other = join(directory, 'other.pem');
   for (const { privateKey } of [generateKeyPairSync('ec', { namedCurve: 'P-256' }), generateKeyPairSync('ed25519')]) {
     writeFileSync(other, privateKey.export({ type: 'pkcs8', format: 'pem' }));
-    assert.match(complaint({ WHARF_TLS_CERT: cert, WHARF_TLS_KEY: other }), /the key belongs to another certificate$/);
+    assert.match(
+      configErrorOf({ WHARF_TLS_CERT: cert, WHARF_TLS_KEY: other }),
+      /the key belongs to another certificate$/,
+    );
   }
 });
 
-test('variables that look like ours are found, except those of the client', () => {
+test('unknown variables are found, except those of the client', () => {
   const env = { WHARF_LISTN: ':80', WHARF_LISTEN: ':80', WHARF_SERVER: 'x', WHARF_TOKEN: 'y', PATH: '/bin' };
   assert.deepEqual(unknownVariables(env), ['WHARF_LISTN']);
 });

@@ -1,69 +1,72 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import {
-  address,
   ConfigError,
-  corsOrigins,
-  count,
-  databaseUrl,
-  directory,
-  domain,
-  duration,
-  file,
-  key,
-  logLevel,
-  organization,
-  origin,
-  schedule,
-  size,
-  uids,
-  yesOrNo,
+  countParser,
+  durationParser,
+  parseAddress,
+  parseBoolean,
+  parseCorsOrigins,
+  parseDatabaseUrl,
+  parseDirectory,
+  parseDomain,
+  parseKey,
+  parseLogLevel,
+  parseOrganizationName,
+  parseOrigin,
+  parseSchedule,
+  parseUids,
+  readFileContent,
+  sizeParser,
 } from './config-values.ts';
 
 export { ConfigError } from './config-values.ts';
 
 export interface Setting<T = unknown> {
   readonly variable: `WHARF_${string}`;
-  /** What stands for the value in the help, such as `host:port`. */
+  /** The placeholder of the value in the help, such as `host:port`. */
   readonly value: string;
-  readonly meaning: string;
-  /** Throws a ConfigError that says what would be right. */
+  readonly description: string;
+  /** Throws a ConfigError that says what to write. */
   readonly parse: (text: string) => T;
   readonly default?: string;
-  /** Never repeated in an error. */
+  /** Whether errors must not contain the value. */
   readonly secret?: true;
-  /** Elsewhere an empty value counts as unset, as container tools like to pass it. */
+  /**
+   * Whether an empty value is valid. It counts as unset otherwise: container tools pass unset variables as empty
+   * ones.
+   */
   readonly mayBeEmpty?: true;
 }
 
-/** Every setting there is. The flag is the variable in small letters: WHARF_TLS_CERT is --tls-cert. */
+/** All settings of the server. The flag is the variable in lower case: WHARF_TLS_CERT is --tls-cert. */
 // biome-ignore format: a table
 export const settings = {
-  listen: { variable: 'WHARF_LISTEN', value: 'host:port', default: '127.0.0.1:8080', parse: address, meaning: 'where to listen' },
-  data: { variable: 'WHARF_DATA', value: 'dir', default: './data', parse: directory, meaning: 'the data directory' },
-  databaseUrl: { variable: 'WHARF_DATABASE_URL', value: 'url', parse: databaseUrl, secret: true, meaning: 'a PostgreSQL to use instead of SQLite in the data directory' },
-  publicUrl: { variable: 'WHARF_PUBLIC_URL', value: 'url', parse: origin, meaning: 'how clients reach this server, unless by the address it listens on' },
-  serviceDomain: { variable: 'WHARF_SERVICE_DOMAIN', value: 'name', default: 'wharfinger.dev', parse: domain, meaning: 'the domain that errors name as their source' },
-  logLevel: { variable: 'WHARF_LOG_LEVEL', value: 'level', default: 'info', parse: logLevel, meaning: 'debug, info, warn, error or silent' },
-  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: file, meaning: 'certificate chain (PEM); serves TLS, together with the key' },
-  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: file, meaning: 'private key (PEM) of the certificate' },
-  masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: key, secret: true, meaning: 'encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, flags show in process lists' },
-  org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: organization, meaning: 'name of the organization that the first start creates' },
-  corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: corsOrigins, mayBeEmpty: true, meaning: 'web origins that may call the API: *, or some separated by commas, or empty for none' },
-  workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: count(1, 64), meaning: 'how many processes share the port' },
+  listen: { variable: 'WHARF_LISTEN', value: 'host:port', default: '127.0.0.1:8080', parse: parseAddress, description: 'the address to listen on' },
+  data: { variable: 'WHARF_DATA', value: 'dir', default: './data', parse: parseDirectory, description: 'the data directory' },
+  databaseUrl: { variable: 'WHARF_DATABASE_URL', value: 'url', parse: parseDatabaseUrl, secret: true, description: 'a PostgreSQL database to use instead of SQLite in the data directory' },
+  publicUrl: { variable: 'WHARF_PUBLIC_URL', value: 'url', parse: parseOrigin, description: 'the URL by which clients reach this server, if it is not the address to listen on' },
+  serviceDomain: { variable: 'WHARF_SERVICE_DOMAIN', value: 'name', default: 'wharfinger.dev', parse: parseDomain, description: 'the domain in the ErrorInfo of API errors' },
+  logLevel: { variable: 'WHARF_LOG_LEVEL', value: 'level', default: 'info', parse: parseLogLevel, description: 'the log level: debug, info, warn, error or silent' },
+  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: readFileContent, description: 'the certificate chain (PEM); TLS needs it and the private key' },
+  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: readFileContent, description: 'the private key (PEM) of the certificate' },
+  masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: parseKey, secret: true, description: 'the key that encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, because process lists show flags' },
+  org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
+  corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
+  workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: countParser(1, 64), description: 'the number of worker processes' },
   /** In milliseconds. */
-  requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: duration('1ms', '1h'), meaning: 'the longest time a request may take' },
-  allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether identities may trust issuers at private addresses, and over http on this machine' },
+  requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: durationParser('1ms', '1h'), description: 'the timeout of a request' },
+  allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether identities may trust issuers at private addresses, and issuers on this machine by http' },
   /** In bytes. */
-  maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: size('1MiB', '1024TiB'), meaning: 'the largest blob, such as a layer of an image, that can be pushed' },
-  publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', parse: uids, mayBeEmpty: true, meaning: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata anybody may read without a token' },
-  pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: yesOrNo, meaning: 'whether pulls from the registry are events, as pushes are' },
-  allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: yesOrNo, meaning: 'whether events may be sent to private addresses, and over http on this machine' },
+  maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: sizeParser('1MiB', '1024TiB'), description: 'the maximum size of a pushed blob, such as an image layer' },
+  publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },
+  pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: parseBoolean, description: 'whether pulls from the registry are events; pushes always are' },
+  allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether events may be sent to private addresses, and to this machine by http' },
   /** In milliseconds, as the next three. */
-  deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: schedule, meaning: 'how long to wait before each attempt to deliver an event' },
-  deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: duration('10ms', '5m'), meaning: 'the longest time an attempt to deliver an event may take' },
-  deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: duration('1s', '365d'), meaning: 'how long a sink may fail before it is disabled' },
-  eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: duration('2d', '3650d'), meaning: 'how long events that were sent, and the record of it, are kept' },
+  deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: parseSchedule, description: 'the delays before the attempts to deliver an event' },
+  deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: durationParser('10ms', '5m'), description: 'the timeout of an attempt to deliver an event' },
+  deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: durationParser('1s', '365d'), description: 'how long a sink can fail before it is disabled' },
+  eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: durationParser('2d', '3650d'), description: 'how long delivered events and their deliveries are kept' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;
@@ -73,7 +76,7 @@ type Parsed<S extends Setting> = S extends { default: string }
   : ReturnType<S['parse']> | undefined;
 type Values = { readonly [N in SettingName]: Parsed<Settings[N]> };
 
-/** Certificate chain and key as PEM texts, known to fit each other. */
+/** A certificate chain and its key, as PEM texts. */
 export interface TlsPair {
   readonly cert: string;
   readonly key: string;
@@ -83,15 +86,15 @@ export interface Config extends Omit<Values, 'tlsCert' | 'tlsKey'> {
   readonly tls: TlsPair | undefined;
 }
 
-export type Flags = { readonly [N in SettingName]?: string | undefined };
+export type SettingFlags = { readonly [N in SettingName]?: string | undefined };
 
-/** A flag wins over its variable, and both over the default. Throws a ConfigError at the first that makes no sense. */
-export function loadConfig(flags: Flags, env: NodeJS.ProcessEnv): Config {
+/** A flag overrides its variable, and both override the default. Throws a ConfigError for the first invalid value. */
+export function loadConfig(flags: SettingFlags, env: NodeJS.ProcessEnv): Config {
   const values = Object.fromEntries(
-    Object.entries(settings).map(([name, setting]) => [name, read(setting, flags[name as SettingName], env)]),
+    Object.entries(settings).map(([name, setting]) => [name, readSetting(setting, flags[name as SettingName], env)]),
   ) as Values;
   const { tlsCert, tlsKey, ...rest } = values;
-  return { ...rest, tls: tlsPair(tlsCert, tlsKey) };
+  return { ...rest, tls: checkedTlsPair(tlsCert, tlsKey) };
 }
 
 /** The flag of a setting: `--tls-cert` for WHARF_TLS_CERT. */
@@ -100,31 +103,31 @@ export const flagOf = (setting: Setting): string =>
 
 const clientVariables = ['WHARF_SERVER', 'WHARF_TOKEN', 'WHARF_CA'];
 
-/** Variables that look like ours and are not: nearly always a typo. */
+/** Returns the variables that begin with WHARF_ but are not settings. Most are typing errors. */
 export function unknownVariables(env: NodeJS.ProcessEnv): string[] {
-  const known = new Set([...clientVariables, ...Object.values(settings).map((setting) => setting.variable)]);
-  return Object.keys(env).filter((variable) => variable.startsWith('WHARF_') && !known.has(variable));
+  const knownVariables = new Set([...clientVariables, ...Object.values(settings).map((setting) => setting.variable)]);
+  return Object.keys(env).filter((variable) => variable.startsWith('WHARF_') && !knownVariables.has(variable));
 }
 
-function read(setting: Setting, flag: string | undefined, env: NodeJS.ProcessEnv): unknown {
-  const given = [flag, env[setting.variable]].find((text) => text !== undefined && (text !== '' || setting.mayBeEmpty));
-  const text = given ?? setting.default;
+function readSetting(setting: Setting, flag: string | undefined, env: NodeJS.ProcessEnv): unknown {
+  const value = [flag, env[setting.variable]].find((text) => text !== undefined && (text !== '' || setting.mayBeEmpty));
+  const text = value ?? setting.default;
   if (text === undefined) return undefined;
   try {
     return setting.parse(text);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const source = given !== undefined && given === flag ? ` (given as ${flagOf(setting)})` : '';
+    const source = value !== undefined && value === flag ? ` (given as ${flagOf(setting)})` : '';
     throw new ConfigError(
       `${setting.variable}${setting.secret ? '' : `=${quote(text)}`}${source} cannot be used: ${error.message}`,
     );
   }
 }
 
-/** On one line, and short. */
+/** Quotes a value in one line and shortens it. */
 const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
-function tlsPair(cert: string | undefined, key: string | undefined): TlsPair | undefined {
+function checkedTlsPair(cert: string | undefined, key: string | undefined): TlsPair | undefined {
   if (!cert && !key) return undefined;
   if (!cert || !key) {
     const [given, missing] = cert ? ['WHARF_TLS_CERT', 'WHARF_TLS_KEY'] : ['WHARF_TLS_KEY', 'WHARF_TLS_CERT'];
@@ -132,14 +135,14 @@ function tlsPair(cert: string | undefined, key: string | undefined): TlsPair | u
   }
   const problem = (text: string): ConfigError =>
     new ConfigError(`WHARF_TLS_CERT and WHARF_TLS_KEY cannot be used: ${text}`);
-  let fit: boolean;
+  let doMatch: boolean;
   try {
-    // OpenSSL takes a key of another type than the certificate's without a word, and fails each handshake later.
-    fit = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-    if (fit) createSecureContext({ cert, key });
+    // OpenSSL accepts a key of another type than the certificate's, but then every handshake fails.
+    doMatch = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+    if (doMatch) createSecureContext({ cert, key });
   } catch {
     throw problem('they must be a PEM certificate and its PEM key without a password');
   }
-  if (!fit) throw problem('the key belongs to another certificate');
+  if (!doMatch) throw problem('the key belongs to another certificate');
   return { cert, key };
 }

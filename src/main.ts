@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { createAccess } from './access/access.ts';
 import { anonymousCaller } from './access/caller.ts';
+import { createGrantCache } from './access/grant-cache.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
@@ -17,31 +17,33 @@ import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
 import { createOperations } from './domains/domains.ts';
 import { syncBuiltinRoles } from './domains/iam/roles/sync-builtin-roles.ts';
-import { createContentReader } from './domains/registry/manifests/blob-content.ts';
-import { authenticateUpstream, verifyStranger } from './identity/federation/federated-login.ts';
-import { createIssuers } from './identity/federation/issuer-keys.ts';
-import { createVerifier } from './identity/federation/verify-token.ts';
+import { createBlobReader } from './domains/registry/manifests/read-blob.ts';
+import { createFederatedAuthenticator, createUnregisteredVerifier } from './identity/federation/federated-login.ts';
+import { createIssuerKeys } from './identity/federation/issuer-keys.ts';
+import { createFederatedTokenVerifier } from './identity/federation/verify-token.ts';
 import { createAuthenticator } from './identity/login/authenticate.ts';
-import { createLastSeen } from './identity/login/last-seen.ts';
+import { createLastSeenRecorder } from './identity/login/last-seen.ts';
 import { openMasterKey } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
-import { createIssuer } from './identity/sts/issuer.ts';
+import { createTokenIssuer } from './identity/sts/token-issuer.ts';
 import { createRegistry, registryDirectory } from './oci/registry.ts';
+import { createNestedRunner } from './pipeline/nested.ts';
+import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
+import { withCommitHook } from './store/commit-hook.ts';
 import { instrumentStore } from './store/instrumented.ts';
-import { withCommitHook } from './store/on-commit.ts';
 import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
-import { createGrpc } from './transport/grpc/grpc.ts';
+import { createGrpcServer } from './transport/grpc/grpc.ts';
 import { createListener } from './transport/listener.ts';
-import { createWellKnown } from './transport/oidc-discovery.ts';
-import { createDocs } from './transport/openapi/handler.ts';
-import { createOps } from './transport/operational-endpoints.ts';
+import { createOidcDiscovery } from './transport/oidc-discovery.ts';
+import { createDocsHandler } from './transport/openapi/handler.ts';
+import { createOperationalEndpoints } from './transport/operational-endpoints.ts';
 import { requestIdOf } from './transport/request-id.ts';
-import { createRest } from './transport/rest/handler.ts';
+import { createRestHandler } from './transport/rest/handler.ts';
 
 export interface Server {
   /** Where it can be reached, such as `http://127.0.0.1:8080`. */
@@ -93,8 +95,8 @@ async function serve(
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
   const publicUrl = () => url;
-  const verifier = createVerifier({
-    issuers: createIssuers({
+  const verifier = createFederatedTokenVerifier({
+    issuerKeys: createIssuerKeys({
       fetchJson: (address) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers }),
       clock,
       log,
@@ -102,22 +104,22 @@ async function serve(
     clock,
   });
   const upstream = { db: store.reader, verifier, publicUrl };
-  const issuer = await createIssuer({
+  const issuer = await createTokenIssuer({
     store,
     masterKey,
     clock,
     publicUrl,
-    authenticateUpstream: authenticateUpstream(upstream),
-    verifyStranger: verifyStranger(upstream),
+    authenticateFederated: createFederatedAuthenticator(upstream),
+    verifyUnregistered: createUnregisteredVerifier(upstream),
   });
   const authenticate = createAuthenticator({
     db: store.reader,
     clock,
-    tokens: issuer.tokens,
-    upstream: authenticateUpstream(upstream),
-    access: createAccess(store.reader),
+    accessTokens: issuer.accessTokens,
+    authenticateFederated: createFederatedAuthenticator(upstream),
+    grantCache: createGrantCache(store.reader),
     publicUrl,
-    seen: createLastSeen({ store, clock, log }),
+    recordLastSeen: createLastSeenRecorder({ store, clock, log }),
   });
   const methods = withV2beta1(methodTable(files));
   const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
@@ -131,8 +133,9 @@ async function serve(
     }),
     ...issuer.operations,
   };
-  const earlier = createCompatOperations(domains, { tokens, readContent: createContentReader(blobs) });
+  const earlier = createCompatOperations(domains, { pageTokens: tokens, readBlob: createBlobReader(blobs) });
   const operations = { ...domains, ...earlier };
+  const observer = createCallObserver({ log, metrics });
   const call = createPipeline({
     operations,
     store,
@@ -140,23 +143,22 @@ async function serve(
     anonymous: anonymousCaller,
     clock,
     timeoutMs: config.requestTimeout,
-    log,
-    metrics,
+    observer,
   });
 
   const registry = await createRegistry({
     store,
     blobs,
     authenticate,
-    tokens: issuer.tokens,
-    methods,
-    operations,
+    accessTokens: issuer.accessTokens,
+    runNested: createNestedRunner(methods, operations),
     publicUrl,
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
     maxBlobBytes: config.maxBlob,
     pullEvents: config.pullEvents,
     clock,
     log,
+    observer,
     metrics,
   });
 
@@ -165,15 +167,15 @@ async function serve(
   const { serviceDomain } = config;
   const wire = { methods, call, serviceDomain, newRequestId: randomUUID, log };
   const handlers = [
-    createOps({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
-    createDocs({ methods, version, serviceUrl: publicUrl }),
-    createWellKnown({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
+    createOperationalEndpoints({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
+    createDocsHandler({ methods, version, serviceUrl: publicUrl }),
+    createOidcDiscovery({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
     registry.handle,
-    createRest({ ...wire, cors: config.corsOrigins }),
+    createRestHandler({ ...wire, cors: config.corsOrigins }),
   ];
   const listener = createListener({
     http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
-    grpc: createGrpc({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
+    grpc: createGrpcServer({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
     serviceDomain,
     newRequestId: randomUUID,
     log,
@@ -185,7 +187,7 @@ async function serve(
   const delivery = createDelivery({
     // What it writes itself is no news to it.
     store: quiet,
-    tokens: issuer.tokens,
+    accessTokens: issuer.accessTokens,
     unseal: (sealed, context) => open(masterKey, sealed, context).toString(),
     publicUrl,
     allowInsecure: config.allowInsecureSinks,

@@ -1,6 +1,6 @@
 /**
- * Writes src/contract/gen from contract/: the code, and the comments that become API documentation.
- * With --check nothing is written; every file that a run would change is named, and the exit code is 1.
+ * Generates src/contract/gen from contract/: the code, and the comments for the API documentation. With --check it
+ * writes nothing, lists the files that are out of date, and then exits with 1.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const root = dirname(import.meta.dirname);
 const target = join('src', 'contract', 'gen');
 const bin = join(root, 'node_modules', '.bin');
 
-/** The tools npm installed, run by the pinned Node that sits beside them. */
+/** Runs the buf that npm installed. Its plugins run on the Node that npm installed. */
 const buf = (...args: string[]) =>
   promisify(execFile)(join(bin, 'buf'), args, {
     cwd: root,
@@ -47,26 +47,26 @@ async function generate(): Promise<Map<string, string>> {
   }
 }
 
-const wanted = await generate().catch(({ message, stderr }: { message: string; stderr?: Buffer }) => {
-  // buf says itself what is wrong, and where.
+const generated = await generate().catch(({ message, stderr }: { message: string; stderr?: Buffer }) => {
+  // buf reports what is wrong, and where.
   process.stderr.write(stderr?.length ? stderr : `${message}\n`);
   process.exit(1);
 });
 const present = await readTree(join(root, target));
-const changed = [...wanted].filter(([name, text]) => present.get(name) !== text);
-const leftOver = [...present.keys()].filter((name) => !wanted.has(name));
+const changed = [...generated].filter(([name, text]) => present.get(name) !== text);
+const obsolete = [...present.keys()].filter((name) => !generated.has(name));
 
 if (process.argv.includes('--check')) {
   for (const [name] of changed) report(name, present.has(name) ? 'differs from the contract' : 'is missing');
-  for (const name of leftOver) report(name, 'is left over');
-  if (process.exitCode) process.stderr.write('npm run generate brings them up to date\n');
+  for (const name of obsolete) report(name, 'is obsolete');
+  if (process.exitCode) process.stderr.write('Run npm run generate to update them.\n');
 } else {
   for (const [name, text] of changed) {
     const path = join(root, target, name);
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
-  for (const name of leftOver) await rm(join(root, target, name));
+  for (const name of obsolete) await rm(join(root, target, name));
 }
 
 function report(name: string, problem: string): void {

@@ -4,6 +4,7 @@ import { mkdtempSync, openSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { v8Flags } from '../../src/cli/v8-flags.ts';
 import { type Dataset, loginToken } from '../data.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../src/cli/wharf.js');
@@ -28,7 +29,7 @@ export interface BenchServerOptions {
 export async function startBenchServer(data: Dataset, options: BenchServerOptions = {}): Promise<BenchServer> {
   const { databaseUrl, workers, execArgv = [] } = options;
   const log = openSync(join(mkdtempSync(join(tmpdir(), 'wharf-bench-')), 'log'), 'a');
-  const child = spawn(process.execPath, [...execArgv, PROGRAM, 'serve'], {
+  const child = spawn(process.execPath, [...v8Flags, ...execArgv, PROGRAM, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newUid, ROOT } from '../base/uid.ts';
-import { setOf } from '../contract/capabilities.ts';
+import { capabilitySetOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { anonymousCaller, createCaller } from './caller.ts';
 
@@ -13,9 +13,9 @@ const squad = newUid(team);
 const other = newUid(org);
 const person = newUid(ROOT);
 
-const grant = (group: string, capabilities: Capability[]) => ({ group, capabilities: setOf(capabilities) });
+const grant = (group: string, capabilities: Capability[]) => ({ group, capabilities: capabilitySetOf(capabilities) });
 
-test('a grant holds at its group and below, never above or beside', () => {
+test('a grant holds at its group and its descendants, not at parents or siblings', () => {
   const caller = createCaller(person, undefined, [grant(team, LIST)]);
   assert.ok(caller.can(LIST, team));
   assert.ok(caller.can(LIST, squad));
@@ -24,25 +24,25 @@ test('a grant holds at its group and below, never above or beside', () => {
   assert.ok(!caller.can(BOTH, team));
 });
 
-test('a uid that merely begins alike is not below', () => {
+test('a uid that shares a prefix with a group is not a descendant of it', () => {
   const caller = createCaller(person, undefined, [grant(team, LIST)]);
   assert.ok(!caller.can(LIST, `${team.slice(0, -1)}${team.endsWith('0') ? '1' : '0'}`));
 });
 
-test('grants on the way down add up', () => {
+test('grants at a group and at its ancestors add up', () => {
   const caller = createCaller(person, undefined, [grant(org, LIST), grant(team, [Capability.CAP_IAM_GROUPS_CREATE])]);
   assert.ok(caller.can(BOTH, squad));
   assert.ok(!caller.can(BOTH, org));
   assert.deepEqual(caller.reach(BOTH), [team]);
 });
 
-test('reach keeps the outermost groups only', () => {
+test('reach returns the outermost groups only', () => {
   const caller = createCaller(person, undefined, [grant(squad, LIST), grant(team, LIST), grant(other, LIST)]);
   assert.deepEqual(caller.reach(LIST), [team, other].sort());
   assert.deepEqual(caller.reach(BOTH), []);
 });
 
-test('an identity inside a group never reaches out of it', () => {
+test('an identity that belongs to a group has no access outside of it', () => {
   const machine = newUid(team);
   const caller = createCaller(machine, undefined, [grant(org, LIST), grant(other, LIST), grant(squad, LIST)]);
   assert.ok(!caller.can(LIST, org));
@@ -50,7 +50,7 @@ test('an identity inside a group never reaches out of it', () => {
   assert.deepEqual(caller.reach(LIST), [squad]);
 });
 
-test('nobody may do nothing', () => {
+test('an anonymous caller can do nothing', () => {
   assert.ok(!anonymousCaller.can(LIST, org));
   assert.deepEqual(anonymousCaller.reach(LIST), []);
 });

@@ -1,9 +1,16 @@
 import { isWithin, outermost, parentOf, ROOT } from '../base/uid.ts';
-import { type CapabilitySet, covers, NO_CAPABILITIES, setOf, union, without } from '../contract/capabilities.ts';
+import {
+  type CapabilitySet,
+  capabilitySetOf,
+  capabilityUnion,
+  covers,
+  NO_CAPABILITIES,
+  withoutCapabilities,
+} from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from '../resource/caller.ts';
 
-/** Capabilities that a binding gives at a group and below it. */
+/** Capabilities that an identity holds at a group and its descendants. */
 export interface Grant {
   readonly group: string;
   readonly capabilities: CapabilitySet;
@@ -17,49 +24,49 @@ export const anonymousCaller: Caller = {
   reach: () => [],
 };
 
-/** A caller as its grants make it. An identity inside a group never reaches out of that group, whatever it is granted. */
-export function createCaller(uid: string, actor: Caller['actor'], granted: readonly Grant[]): Caller {
-  const home = parentOf(uid);
-  const heldIn = new Map<string, CapabilitySet>();
-  for (const { group, capabilities } of granted) {
-    if (home !== ROOT && !isWithin(group, home)) continue;
-    heldIn.set(group, union(heldIn.get(group) ?? NO_CAPABILITIES, capabilities));
+/** Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. */
+export function createCaller(uid: string, actor: Caller['actor'], grants: readonly Grant[]): Caller {
+  const identityGroup = parentOf(uid);
+  const grantedAt = new Map<string, CapabilitySet>();
+  for (const { group, capabilities } of grants) {
+    if (identityGroup !== ROOT && !isWithin(group, identityGroup)) continue;
+    grantedAt.set(group, capabilityUnion(grantedAt.get(group) ?? NO_CAPABILITIES, capabilities));
   }
-  /** By the list of capabilities that was asked for: a method always asks with the same one. */
-  const reached = new WeakMap<readonly Capability[], readonly string[]>();
+  /** Keyed by the list itself, because a method passes the same list on every call. */
+  const reachCache = new WeakMap<readonly Capability[], readonly string[]>();
 
-  /** From the uid up through its ancestors: the number of grants does not matter. */
-  const heldAt = (at: string): CapabilitySet => {
-    let held = heldIn.get(at) ?? NO_CAPABILITIES;
-    for (let cut = at.lastIndexOf('/'); cut > 0; cut = at.lastIndexOf('/', cut - 1)) {
-      held |= heldIn.get(at.slice(0, cut)) ?? NO_CAPABILITIES;
+  /** Looks up the scope and each of its ancestors, so the cost does not depend on the number of grants. */
+  const heldAt = (scope: string): CapabilitySet => {
+    let held = grantedAt.get(scope) ?? NO_CAPABILITIES;
+    for (let cut = scope.lastIndexOf('/'); cut > 0; cut = scope.lastIndexOf('/', cut - 1)) {
+      held |= grantedAt.get(scope.slice(0, cut)) ?? NO_CAPABILITIES;
     }
     return held;
   };
 
-  function reachWith(capabilities: readonly Capability[]): readonly string[] {
-    const wanted = wantedBy(capabilities);
-    return outermost([...heldIn.keys()].filter((group) => covers(heldAt(group), wanted)));
+  function computeReach(capabilities: readonly Capability[]): readonly string[] {
+    const required = cachedCapabilitySet(capabilities);
+    return outermost([...grantedAt.keys()].filter((group) => covers(heldAt(group), required)));
   }
 
   return {
     uid,
     actor,
-    can: (capabilities, at) => covers(heldAt(at), wantedBy(capabilities)),
-    lacks: (wanted, at) => without(wanted, heldAt(at)),
+    can: (capabilities, at) => covers(heldAt(at), cachedCapabilitySet(capabilities)),
+    lacks: (wanted, at) => withoutCapabilities(wanted, heldAt(at)),
     reach(capabilities) {
-      const known = reached.get(capabilities) ?? reachWith(capabilities);
-      reached.set(capabilities, known);
-      return known;
+      const reach = reachCache.get(capabilities) ?? computeReach(capabilities);
+      reachCache.set(capabilities, reach);
+      return reach;
     },
   };
 }
 
-const wants = new WeakMap<readonly Capability[], CapabilitySet>();
+const sets = new WeakMap<readonly Capability[], CapabilitySet>();
 
-/** Lists of capabilities come from the contract and never change. */
-function wantedBy(capabilities: readonly Capability[]): CapabilitySet {
-  const wanted = wants.get(capabilities) ?? setOf(capabilities);
-  wants.set(capabilities, wanted);
-  return wanted;
+/** Cached by the list itself, because the lists come from the contract and never change. */
+function cachedCapabilitySet(capabilities: readonly Capability[]): CapabilitySet {
+  const set = sets.get(capabilities) ?? capabilitySetOf(capabilities);
+  sets.set(capabilities, set);
+  return set;
 }

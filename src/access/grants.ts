@@ -1,7 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { setOf } from '../contract/capabilities.ts';
+import { capabilitySetOf } from '../contract/capabilities.ts';
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
-import type { Role } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { builtinRole } from '../domains/iam/roles/builtin-roles.ts';
 import { roleBindings } from '../domains/iam/roles/role-bindings.ts';
 import { roles } from '../domains/iam/roles/roles.ts';
@@ -9,19 +8,22 @@ import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
 import type { Grant } from './caller.ts';
 
-const BINDINGS = `SELECT r.parent AS parent, r.body AS body
+const FIND_BINDINGS = `SELECT r.parent AS parent, r.body AS body
   FROM reference f JOIN resource r ON r.kind = f.kind AND r.uid = f.uid
   WHERE f.kind = $1 AND f.field = 'identity' AND f.value = $2`;
 
-/** What the role bindings of an identity give it, as of now. */
+/** Reads the grants of an identity by its role bindings. */
 export async function grantsOf(db: Reader, identity: string): Promise<Grant[]> {
-  const rows = await db.all<{ parent: string; body: Uint8Array }>(BINDINGS, roleBindings.kind, identity);
+  const rows = await db.all<{ parent: string; body: Uint8Array }>(FIND_BINDINGS, roleBindings.kind, identity);
   const grants: Grant[] = [];
   for (const { parent, body } of rows) {
     const { roleUid } = fromBinary(RoleBindingSchema, body);
     const builtin = builtinRole(roleUid);
-    const custom = builtin ? undefined : ((await find(db, roles, roleUid))?.message as Role | undefined);
-    grants.push({ group: parent, capabilities: builtin?.capabilities ?? setOf(custom?.capabilities ?? []) });
+    const custom = builtin ? undefined : await find(db, roles, roleUid);
+    grants.push({
+      group: parent,
+      capabilities: builtin?.capabilities ?? capabilitySetOf(custom?.message.capabilities ?? []),
+    });
   }
   return grants;
 }

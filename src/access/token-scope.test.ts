@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { newUid, ROOT } from '../base/uid.ts';
-import { allCapabilities, setOf } from '../contract/capabilities.ts';
+import { allCapabilities, capabilitySetOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { createCaller } from './caller.ts';
 import { narrowGrants } from './token-scope.ts';
@@ -14,38 +14,38 @@ const team = newUid(org);
 const squad = newUid(team);
 const other = newUid(org);
 const person = newUid(ROOT);
-const places = [org, team, squad, other, newUid(ROOT)];
+const uids = [org, team, squad, other, newUid(ROOT)];
 
-test('a grant from above holds at the scope, and nowhere else', () => {
+test('a grant at an ancestor holds at the scope and its descendants only', () => {
   const caller = createCaller(
     person,
     undefined,
-    narrowGrants([{ group: org, capabilities: setOf(LIST) }], { scopes: [team] }),
+    narrowGrants([{ group: org, capabilities: capabilitySetOf(LIST) }], { scopes: [team] }),
   );
   assert.ok(caller.can(LIST, team) && caller.can(LIST, squad));
   assert.ok(!caller.can(LIST, org) && !caller.can(LIST, other));
 });
 
-test('a grant below the scope stays where it is', () => {
-  const grants = narrowGrants([{ group: squad, capabilities: setOf(CREATE) }], { scopes: [team] });
+test('a grant below the scope stays at its group', () => {
+  const grants = narrowGrants([{ group: squad, capabilities: capabilitySetOf(CREATE) }], { scopes: [team] });
   const caller = createCaller(person, undefined, grants);
   assert.ok(caller.can(CREATE, squad));
   assert.ok(!caller.can(CREATE, team));
 });
 
-test('no narrowing ever gives more than the grants themselves', () => {
+test('a token scope never adds capabilities to the grants', () => {
   const capabilities = fc.uniqueArray(fc.constantFrom(...allCapabilities.slice(0, 6).map((c) => c.capability)));
-  const place = fc.constantFrom(...places);
-  const grant = fc.record({ group: place, capabilities: capabilities.map(setOf) });
-  const narrowing = fc.record({
-    scopes: fc.option(fc.array(place), { nil: undefined }),
-    capabilities: fc.option(capabilities.map(setOf), { nil: undefined }),
+  const uid = fc.constantFrom(...uids);
+  const grant = fc.record({ group: uid, capabilities: capabilities.map(capabilitySetOf) });
+  const tokenScope = fc.record({
+    scopes: fc.option(fc.array(uid), { nil: undefined }),
+    capabilities: fc.option(capabilities.map(capabilitySetOf), { nil: undefined }),
   });
   fc.assert(
-    fc.property(fc.array(grant), narrowing, place, capabilities, (grants, restriction, at, wanted) => {
-      const whole = createCaller(person, undefined, grants);
-      const restricted = createCaller(person, undefined, narrowGrants(grants, restriction));
-      if (wanted.length > 0 && restricted.can(wanted, at)) assert.ok(whole.can(wanted, at));
+    fc.property(fc.array(grant), tokenScope, uid, capabilities, (grants, scope, at, required) => {
+      const unrestricted = createCaller(person, undefined, grants);
+      const restricted = createCaller(person, undefined, narrowGrants(grants, scope));
+      if (required.length > 0 && restricted.can(required, at)) assert.ok(unrestricted.can(required, at));
     }),
     { seed: 5, numRuns: 2000 },
   );

@@ -1,24 +1,24 @@
 import { isWithin } from '../base/uid.ts';
-import { type CapabilitySet, union } from '../contract/capabilities.ts';
+import { type CapabilitySet, capabilityUnion } from '../contract/capabilities.ts';
 import type { Grant } from './caller.ts';
 
-/** What a token was restricted to when it was issued. */
+/** The restrictions of an access token. An absent one does not restrict. */
 export interface TokenScope {
-  /** Groups outside of which the token is worth nothing. */
+  /** The token is valid at these groups and their descendants only. */
   readonly scopes?: readonly string[] | undefined;
-  /** Capabilities beyond which it gives nothing. */
+  /** The token gives these capabilities at most. */
   readonly capabilities?: CapabilitySet | undefined;
 }
 
-/** What is left of grants under a narrow token. Grants from above a scope hold at the scope. */
+/** Restricts grants to a token scope. A grant at an ancestor of a group in `scopes` becomes a grant at that group. */
 export function narrowGrants(grants: readonly Grant[], { scopes, capabilities }: TokenScope): readonly Grant[] {
-  const within = scopes?.flatMap((scope) => {
+  const withinScopes = scopes?.flatMap((scope) => {
     const above = grants.filter(({ group }) => isWithin(scope, group)).map((grant) => grant.capabilities);
     const below = grants.filter(({ group }) => group !== scope && isWithin(group, scope));
-    return [{ group: scope, capabilities: union(...above) }, ...below];
+    return [{ group: scope, capabilities: capabilityUnion(...above) }, ...below];
   });
-  const kept = within ?? grants;
+  const narrowed = withinScopes ?? grants;
   return capabilities === undefined
-    ? kept
-    : kept.map(({ group, capabilities: held }) => ({ group, capabilities: held & capabilities }));
+    ? narrowed
+    : narrowed.map((grant) => ({ group: grant.group, capabilities: grant.capabilities & capabilities }));
 }

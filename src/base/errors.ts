@@ -1,4 +1,4 @@
-/** The canonical status codes of google.rpc.Code, the same numbers on both wires. */
+/** The status codes of google.rpc.Code. gRPC and REST use the same numbers. */
 export const Code = {
   OK: 0,
   CANCELLED: 1,
@@ -23,7 +23,7 @@ export type CodeName = keyof typeof Code;
 
 const names = Object.fromEntries(Object.entries(Code).map(([name, code]) => [code, name])) as Record<Code, CodeName>;
 
-/** `INVALID_ARGUMENT` for 3: the name of a code, which is also its ErrorInfo reason. */
+/** The name of a code, such as `INVALID_ARGUMENT` for 3. ErrorInfo has it as its reason. */
 export const codeName = (code: Code): CodeName => names[code];
 
 export interface FieldViolation {
@@ -31,7 +31,7 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** What a client can branch on. The edge adds ErrorInfo and RequestInfo, which every error carries. */
+/** A typed detail that clients branch on. src/transport adds ErrorInfo and RequestInfo to every error. */
 export type Detail =
   | { readonly type: 'BadRequest'; readonly fieldViolations: readonly FieldViolation[] }
   | {
@@ -45,12 +45,12 @@ export type Detail =
       readonly description: string;
     };
 
-/** The one error type inside the server. REST, gRPC and OCI each have one encoder for it. */
+/** The error type of all layers below src/transport and src/oci, which encode it for REST, gRPC and OCI. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: Code;
   readonly details: readonly Detail[];
-  /** Machine-readable facts for ErrorInfo.metadata, such as the capability that was missing. */
+  /** Becomes ErrorInfo.metadata: machine-readable facts, such as the missing capability. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(code: Code, message: string, details: readonly Detail[] = [], metadata: Record<string, string> = {}) {
@@ -61,7 +61,7 @@ export class ApiError extends Error {
   }
 }
 
-/** One bad field; `description` says what would be right. */
+/** INVALID_ARGUMENT for one field. `description` says what the field must be. */
 export const invalid = (field: string, description: string): ApiError => invalidFields([{ field, description }]);
 
 export function invalidFields(fieldViolations: readonly FieldViolation[]): ApiError {

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isPublicAddress } from './ip-address.ts';
 
-test('addresses of the public internet', () => {
-  const open = [
+test('addresses of the public internet are public', () => {
+  const addresses = [
     '8.8.8.8',
     '1.1.1.1',
     '100.63.255.255',
@@ -14,14 +14,14 @@ test('addresses of the public internet', () => {
     '192.0.1.1',
     '223.255.255.255',
   ];
-  open.push('2606:4700:4700::1111', '2A00:1450:4001:81b::200e', '2001:200::1', '2003::1', '3ffe::1');
-  open.push('::ffff:8.8.8.8', '::ffff:808:808', '64:ff9b::8.8.8.8', '0:0:0:0:0:ffff:0808:0808');
-  for (const address of open) assert.ok(isPublicAddress(address), address);
+  addresses.push('2606:4700:4700::1111', '2A00:1450:4001:81b::200e', '2001:200::1', '2003::1', '3ffe::1');
+  addresses.push('::ffff:8.8.8.8', '::ffff:808:808', '64:ff9b::8.8.8.8', '0:0:0:0:0:ffff:0808:0808');
+  for (const address of addresses) assert.ok(isPublicAddress(address), address);
 });
 
-test('everything else is not public', () => {
-  const here = ['0.0.0.0', '0.1.2.3', '127.0.0.1', '127.255.255.255', '::', '::1', '0:0:0:0:0:0:0:1'];
-  const near = [
+test('reserved addresses are not public', () => {
+  const self = ['0.0.0.0', '0.1.2.3', '127.0.0.1', '127.255.255.255', '::', '::1', '0:0:0:0:0:0:0:1'];
+  const privateUse = [
     '10.0.0.1',
     '172.16.0.1',
     '172.31.255.255',
@@ -31,10 +31,10 @@ test('everything else is not public', () => {
     'fc00::1',
     'fec0::1',
   ];
-  const link = ['169.254.0.1', 'fe80::1', 'fe80::1%eth0', 'febf::1'];
+  const linkLocal = ['169.254.0.1', 'fe80::1', 'fe80::1%eth0', 'febf::1'];
   const metadata = ['169.254.169.254', 'fd00:ec2::254', '100.100.100.200', '192.0.0.192', '168.63.129.16'];
-  const many = ['224.0.0.1', '239.1.1.1', '255.255.255.255', '240.0.0.1', 'ff02::1', 'ff0e::1'];
-  const paper = [
+  const multicast = ['224.0.0.1', '239.1.1.1', '255.255.255.255', '240.0.0.1', 'ff02::1', 'ff0e::1'];
+  const documentation = [
     '192.0.2.1',
     '198.51.100.1',
     '203.0.113.1',
@@ -44,7 +44,7 @@ test('everything else is not public', () => {
     '100::1',
     '5f00::1',
   ];
-  const carried = [
+  const containedIpv4 = [
     '::ffff:127.0.0.1',
     '::FFFF:7f00:1',
     '::ffff:10.0.0.1',
@@ -61,12 +61,21 @@ test('everything else is not public', () => {
     '::8.8.8.8',
     '64:ff9b:1::1',
   ];
-  for (const address of [here, near, link, metadata, many, paper, carried, tunnels].flat()) {
+  for (const address of [
+    self,
+    privateUse,
+    linkLocal,
+    metadata,
+    multicast,
+    documentation,
+    containedIpv4,
+    tunnels,
+  ].flat()) {
     assert.ok(!isPublicAddress(address), address);
   }
 });
 
-test('what is no address is not public, however another program might read it', () => {
+test('a text that is not an address is not public, even if other programs accept it', () => {
   const texts = [
     '',
     ' ',
@@ -106,7 +115,7 @@ test('what is no address is not public, however another program might read it', 
 const octet = fc.nat(255);
 const octets = fc.tuple(octet, octet, octet, octet);
 
-test('an IPv4 address is judged the same in each of its notations', () => {
+test('all notations of an IPv4 address have the same result', () => {
   fc.assert(
     fc.property(octets, ([a, b, c, d]) => {
       const dotted = `${a}.${b}.${c}.${d}`;
@@ -114,7 +123,7 @@ test('an IPv4 address is judged the same in each of its notations', () => {
       const expected = isPublicAddress(dotted);
       const mapped = [`::ffff:${dotted}`, `::ffff:${hex}`, `0:0:0:0:0:FFFF:${hex}`, `64:ff9b::${dotted}`];
       for (const notation of mapped) assert.equal(isPublicAddress(notation), expected, notation);
-      // As written by the rules of RFC 1918, 1122, 3927, 6598 and 5771, rather than by our table.
+      // The rules of RFC 1918, 1122, 3927, 6598 and 5771, independent of the table in ip-address.ts.
       const local = a === 0 || a === 10 || a === 127 || (a === 169 && b === 254) || (a === 192 && b === 168);
       const shared = (a === 172 && b >= 16 && b < 32) || (a === 100 && b >= 64 && b < 128) || a >= 224;
       if (local || shared) assert.ok(!expected, dotted);
@@ -122,7 +131,7 @@ test('an IPv4 address is judged the same in each of its notations', () => {
   );
 });
 
-test('an IPv6 address is judged the same in each of its notations, and text that is none is never public', () => {
+test('all notations of an IPv6 address have the same result, and other text is never public', () => {
   const group = fc.oneof(
     fc.constantFrom('0', '', '1', 'ffff', '2001', '2606', 'fe80'),
     fc.stringMatching(/^[0-9a-fA-F]{1,5}$/),
@@ -135,24 +144,24 @@ test('an IPv6 address is judged the same in each of its notations, and text that
   );
   fc.assert(
     fc.property(text, (address) => {
-      // The URL parser of the platform is the judge of what is an address, and gives the shortest notation of it.
-      const judged = URL.canParse(`http://[${address}]`)
+      // The URL parser of Node decides what is an address, and returns its shortest notation.
+      const shortest = URL.canParse(`http://[${address}]`)
         ? new URL(`http://[${address}]`).hostname.slice(1, -1)
         : undefined;
-      assert.equal(isPublicAddress(address), judged !== undefined && isPublicAddress(judged));
+      assert.equal(isPublicAddress(address), shortest !== undefined && isPublicAddress(shortest));
     }),
     { numRuns: 2000 },
   );
 });
 
-test('no ULA, link-local, multicast or loopback address is public, whatever follows', () => {
-  const closed = fc.tuple(
+test('no ULA, link-local, multicast or loopback address is public', () => {
+  const reserved = fc.tuple(
     fc.constantFrom('fc', 'fd', 'fe8', 'fe9', 'fea', 'feb', 'ff', '0'),
     fc.nat(0xf),
     fc.nat(0xffff),
   );
   fc.assert(
-    fc.property(closed, ([start, nibble, tail]) => {
+    fc.property(reserved, ([start, nibble, tail]) => {
       const first = `${start}${nibble.toString(16)}00`.slice(0, 4);
       assert.ok(!isPublicAddress(`${first}::${tail.toString(16)}`), first);
     }),

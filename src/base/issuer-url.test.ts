@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalIssuer, issuerProblem } from './issuer-url.ts';
 
-test('issuers as they occur', () => {
+test('URLs of well-known issuers are valid', () => {
   const issuers = [
     'https://token.actions.githubusercontent.com',
     'https://accounts.google.com',
@@ -19,7 +19,7 @@ test('issuers as they occur', () => {
   for (const issuer of issuers) assert.equal(issuerProblem(issuer), undefined, issuer);
 });
 
-test('what a discovery document cannot be fetched from, or only from another place than it seems', () => {
+test('URLs that have no discovery document, or have it at another path than the URL seems to say, are refused', () => {
   const wrong = [
     '',
     'accounts.example.com',
@@ -48,7 +48,7 @@ test('what a discovery document cannot be fetched from, or only from another pla
   for (const issuer of wrong) assert.notEqual(issuerProblem(issuer), undefined, issuer);
 });
 
-test('one issuer has two names', () => {
+test('the second name of Google is replaced', () => {
   assert.equal(canonicalIssuer('accounts.google.com'), 'https://accounts.google.com');
   assert.equal(canonicalIssuer('https://accounts.google.com'), 'https://accounts.google.com');
   assert.equal(canonicalIssuer('accounts.google.com/'), 'accounts.google.com/');

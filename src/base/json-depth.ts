@@ -1,7 +1,7 @@
-/** Deeper than anything that is meant; whoever reads it after us may fall over more. */
+/** Far above the depth of valid documents. Other programs that read the document may fail on deeper nesting. */
 export const MAX_JSON_DEPTH = 64;
 
-/** Whether brackets are nested deeper outside of strings. One pass by hand: an expression could be made to go back and forth. */
+/** Whether brackets outside of strings are nested deeper. It is a loop because a regular expression could backtrack. */
 export function isTooDeep(json: string): boolean {
   let depth = 0;
   let quoted = false;

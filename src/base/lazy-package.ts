@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * A package that many servers never need, loaded when it is first used: for the sake of their memory and their start.
- * Required and not imported, since its users cannot wait.
+ * Returns a function that loads a package on its first call. It saves memory and start time on servers that never need
+ * the package. `require` is used because the callers are synchronous.
  */
 export function lazyPackage<T>(name: string): () => T {
   let loaded: T | undefined;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { assertCheap } from './cpu-time.testing.ts';
 import { createLogger, type LogFields, type LogLevel } from './log.ts';
 
 function capture(level: LogLevel = 'info') {
@@ -48,7 +49,7 @@ test('lines below the level are not written', () => {
 const SECRET = 'hunter2hunter2';
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJvd25lciJ9.c2lnbmF0dXJl';
 
-test('secrets do not pass by the name of their field, at any depth', () => {
+test('fields with the name of a secret are redacted at any depth', () => {
   const names = [
     'authorization',
     'Authorization',
@@ -69,7 +70,7 @@ test('secrets do not pass by the name of their field, at any depth', () => {
   }
 });
 
-test('secrets do not pass inside text: the message, a field, an error and its cause', () => {
+test('secrets inside a text are redacted: in the message, a field, an error and its cause', () => {
   const texts = [
     `Authorization: Bearer ${SECRET}`,
     `authorization: ${SECRET}`,
@@ -96,7 +97,7 @@ test('secrets do not pass inside text: the message, a field, an error and its ca
   assert.equal(last().fields.message, 'token [redacted] refused');
 });
 
-test('a secret across the place where a long text is cut does not pass', () => {
+test('a secret across the position where a long text is cut is redacted', () => {
   const { log, last } = capture();
   for (let padding = 2000; padding < 2060; padding += 7) {
     log.info({}, `${' '.repeat(padding)}postgres://wharf:${SECRET}@db/wharf ${JWT}`);
@@ -104,7 +105,7 @@ test('a secret across the place where a long text is cut does not pass', () => {
   }
 });
 
-test('ordinary text stays as it is', () => {
+test('other text is not changed', () => {
   const texts = [
     'Invalid argument: page_token: was altered',
     'Unauthenticated: send a Bearer token',
@@ -131,17 +132,15 @@ test('an error is logged with its name, message, stack, fields and cause', () =>
   assert.equal(error.cause?.code, 'ECONNREFUSED');
 });
 
-test('what a caller sends cannot make a line long, deep or endless', () => {
+test('input of a client cannot make a line long or deep, and circular input is cut', () => {
   const { log, last } = capture();
   const circle: Record<string, unknown> = { name: 'circle' };
   circle.self = circle;
   const hostile = { agent: 'x'.repeat(1e6), list: Array(1e5).fill(1), circle, bytes: new Uint8Array(1e6) };
   log.info(hostile, 'y'.repeat(1e6));
   assert.ok(last().text.length < 10_000);
-  // Each of these would take a backtracking pattern minutes.
+  // A backtracking pattern would take minutes for each of these.
   for (const unit of ['://a:', 'eyJ', 'Bearer ', 'token', '"token"', '-----BEGIN ', 'authorization:']) {
-    const start = performance.now();
-    log.info({ agent: unit.repeat(1e5) }, unit.repeat(1e5));
-    assert.ok(performance.now() - start < 1000, unit);
+    assertCheap(() => log.info({ agent: unit.repeat(1e5) }, unit.repeat(1e5)), unit);
   }
 });

@@ -3,12 +3,11 @@ import { redact, redactText } from './redact.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** Facts of a log line, such as `requestId`. Log an error as the field `error`. */
+/** The fields of a log line, such as `requestId`. An error belongs into the field `error`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** All that the rest of the code knows about logging. */
 export interface Log {
-  /** Fields that cost something to find out come as a function, which is called only when somebody is looking. */
+  /** Pass a function when the fields are expensive: it is called only when the level is enabled. */
   debug(fields: LogFields | (() => LogFields), message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
@@ -17,11 +16,13 @@ export interface Log {
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** Takes one line at a time; standard error by default, because standard output belongs to answers. */
+  /**
+   * Receives one line per call. The default is standard error, because commands print their output to standard output.
+   */
   readonly destination?: { write(line: string): void };
 }
 
-/** JSON lines with the time in ISO 8601 and the level as a word, free of secrets. */
+/** Logs JSON lines with the time in ISO 8601, the level as a word, and secrets redacted. */
 export function createLogger({ level, destination = pino.destination(2) }: LogOptions): Log {
   const logger = pino(
     {

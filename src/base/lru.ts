@@ -1,4 +1,4 @@
-/** A map of bounded size: when it is full, what was not used for long makes room. */
+/** A map of bounded size. When it is full, it evicts an entry that was not used recently. */
 export interface Lru<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): void;
@@ -10,16 +10,17 @@ interface Entry<K, V> {
   value: V;
   older: Entry<K, V> | undefined;
   younger: Entry<K, V> | undefined;
-  /** The use, by their number, that moved it to the end of the chain. */
+  /** The value of `moves` when the entry was last moved to the young end of the list. */
   moved: number;
 }
 
 /**
- * The entries are a chain from the oldest to the youngest. The order of a Map would do, but putting an entry in again makes
- * it allocate, in the space that V8 seldom collects: with one such use per request most of the garbage there.
+ * The entries are a linked list from the oldest to the youngest. The insertion order of a Map would also do. But
+ * deleting and inserting an entry again makes the Map allocate in V8's old space, which is seldom collected: with one
+ * use per request that was most of the garbage there.
  *
- * An entry is moved only when a quarter of the capacity was moved since: whatever is used all the time then stays where it is,
- * and in the younger part of the chain anyway.
+ * A used entry is moved to the young end only when a quarter of the capacity was moved after it. So an entry that is
+ * used all the time is seldom moved, and still stays in the younger part of the list.
  */
 export function createLru<K, V extends NonNullable<unknown>>(capacity: number): Lru<K, V> {
   const entries = new Map<K, Entry<K, V>>();
@@ -62,10 +63,10 @@ export function createLru<K, V extends NonNullable<unknown>>(capacity: number): 
       return entry?.value;
     },
     set(key, value) {
-      const known = entries.get(key);
-      if (known) {
-        known.value = value;
-        use(known);
+      const existing = entries.get(key);
+      if (existing) {
+        existing.value = value;
+        use(existing);
         return;
       }
       const entry = { key, value, older: undefined, younger: undefined, moved: 0 };

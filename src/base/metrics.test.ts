@@ -50,12 +50,12 @@ test('servers in one process count for themselves', async () => {
   assert.doesNotMatch(await two.text(), /^wharf_requests_total\{/m);
 });
 
-test('deliveries are counted by outcome, and those that wait when somebody asks', async () => {
+test('attempts to deliver are counted by outcome, and pending deliveries on each read', async () => {
   const { delivery, text } = createMetrics();
   delivery.observe('delivered', 0.01);
   delivery.observe('pending', 0.2);
   delivery.observeLag(0.02);
-  delivery.countWaiting(async () => 7);
+  delivery.readWaitingFrom(async () => 7);
   const shown = await text();
   assert.match(shown, /^wharf_delivery_attempts_total\{outcome="delivered"\} 1$/m);
   assert.match(shown, /^wharf_delivery_attempts_total\{outcome="retried"\} 1$/m);

@@ -1,42 +1,41 @@
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
-import { counter, gauge, histogram, type Metric } from './fast-metrics.ts';
+import { createCounter, createGauge, createHistogram, type Instrument } from './instruments.ts';
 import { lazyPackage } from './lazy-package.ts';
 import { version } from './version.ts';
 
 const prometheus = lazyPackage<typeof import('prom-client')>('prom-client');
 
 export type DatabaseOperation = 'read' | 'write';
-/** `refused` is a transaction that our own rules rolled back; `error` is trouble with the database. */
+/** `refused` is a transaction that was rolled back with an ApiError; `error` is a failure of the database. */
 export type DatabaseOutcome = 'ok' | 'refused' | 'error';
 
 export interface Metrics {
-  /** Counts one answered request. */
   observeRequest(method: string, wire: string, code: CodeName, seconds: number): void;
   readonly inFlight: { enter(): void; leave(): void };
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
-  /** Counts events of pulls that were lost because the database did not take them in time. */
+  /** Counts pull events that were lost because the database did not store them in time. */
   countDroppedPullEvents(count: number): void;
-  /** Of events to subscriptions. */
+  /** Deliveries of events to subscriptions. */
   readonly delivery: {
-    /** Counts one attempt; what is pending after it is sent again later. */
+    /** Counts one attempt. A delivery that is still `pending` after it will be retried. */
     observe(state: 'delivered' | 'failed' | 'pending', seconds: number): void;
-    /** The time from a change to the arrival of its event. */
+    /** Observes the time from a change to the delivery of its event. */
     observeLag(seconds: number): void;
-    /** Says who knows how many deliveries wait. */
-    countWaiting(count: () => Promise<number>): void;
+    /** Sets the function that counts the pending deliveries. */
+    readWaitingFrom(count: () => Promise<number>): void;
   };
   readonly contentType: string;
-  /** Everything in the Prometheus text format. */
+  /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
-  /** Everything as plain data, for `mergedText`. */
+  /** All metrics as plain data, for `mergeSnapshots`. */
   snapshot(): Promise<MetricsSnapshot>;
 }
 
 /** The metrics of one process at one moment. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
-/** The metrics of several processes that are one server to the outside, in the Prometheus text format. */
+/** Merges the metrics of the processes of one server into the Prometheus text format. */
 export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
   prometheus()
     .AggregatorRegistry.aggregate(snapshots as unknown as object[])
@@ -46,93 +45,112 @@ export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<s
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 // A prepared read on SQLite takes some 10 microseconds.
 const databaseBuckets = [0.00001, 0.000025, 0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1, 5];
-
-// From at once to the last attempt.
+// From an immediate delivery to the last retry.
 const lagBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 1800, 10_000, 50_000, 100_000];
 
-/** The metrics of one server. Several may live in one process, so each has its own registry. */
+/** The metrics of one server. Each server has its own registry, because several may run in one process. */
 export function createMetrics(): Metrics {
-  const metrics: Metric[] = [];
-  const requestsOf = counter(metrics, {
+  const requests = createCounter({
     name: 'wharf_requests_total',
     help: 'Requests answered, by method, wire and status code.',
     labelNames: ['method', 'wire', 'code'],
   });
-  const requestDuration = {
-    name: 'wharf_request_duration_seconds',
-    help: 'Time from a request to its answer.',
-    labelNames: ['method', 'wire'],
-  };
-  const requestDurationOf = histogram(metrics, requestDuration, requestBuckets);
-  const operationsOf = counter(metrics, {
+  const requestDuration = createHistogram(
+    {
+      name: 'wharf_request_duration_seconds',
+      help: 'Time from a request to its response.',
+      labelNames: ['method', 'wire'],
+    },
+    requestBuckets,
+  );
+  const databaseOperations = createCounter({
     name: 'wharf_database_operations_total',
     help: 'Database reads and write transactions, by outcome.',
     labelNames: ['operation', 'outcome'],
   });
-  const operationDuration = {
-    name: 'wharf_database_operation_duration_seconds',
-    help: 'Time of a database read, or of a write transaction until it is durable.',
-    labelNames: ['operation'],
-  };
-  const operationDurationOf = histogram(metrics, operationDuration, databaseBuckets);
-  const droppedEventsOf = counter(metrics, {
+  const databaseDuration = createHistogram(
+    {
+      name: 'wharf_database_operation_duration_seconds',
+      help: 'Time of a database read, or of a write transaction until it is durable.',
+      labelNames: ['operation'],
+    },
+    databaseBuckets,
+  );
+  const droppedPullEvents = createCounter({
     name: 'wharf_dropped_pull_events_total',
-    help: 'Events of pulls that were lost because the database did not take them in time.',
+    help: 'Pull events that were lost because the database did not store them in time.',
   });
-  const attemptsOf = counter(metrics, {
+  const deliveryAttempts = createCounter({
     name: 'wharf_delivery_attempts_total',
-    help: 'Attempts to deliver an event, by what became of it: delivered, retried or failed for good.',
+    help: 'Attempts to deliver an event, by outcome: delivered, retried, or failed without a further retry.',
     labelNames: ['outcome'],
   });
-  const attemptDuration = {
-    name: 'wharf_delivery_duration_seconds',
-    help: 'Time from a request to a sink to its answer.',
-  };
-  const attemptDurationOf = histogram(metrics, attemptDuration, requestBuckets);
-  const deliveryLag = {
-    name: 'wharf_delivery_lag_seconds',
-    help: 'Time from a change to the arrival of its event.',
-  };
-  const deliveryLagOf = histogram(metrics, deliveryLag, lagBuckets);
+  const deliveryDuration = createHistogram(
+    { name: 'wharf_delivery_duration_seconds', help: 'Time from a request to a sink to its response.' },
+    requestBuckets,
+  );
+  const deliveryLag = createHistogram(
+    { name: 'wharf_delivery_lag_seconds', help: 'Time from a change to the delivery of its event.' },
+    lagBuckets,
+  );
   let countWaiting = async (): Promise<number> => 0;
-  const waiting = {
-    name: 'wharf_deliveries_waiting',
-    help: 'Deliveries that wait to be sent, for the first time or again.',
-  };
-  // Without a database the other metrics still tell something. All processes of a server see the same queue.
-  gauge(metrics, waiting, () => countWaiting().catch(() => Number.NaN), { aggregator: 'max' });
-  let running = 0;
-  const inFlight = { name: 'wharf_requests_in_flight', help: 'Requests that wait for their answer now.' };
-  gauge(metrics, inFlight, () => running);
-  const build = { name: 'wharf_build_info', help: 'Always 1; the labels say what runs.' };
-  gauge(metrics, build, () => 1, { aggregator: 'first', labels: { version, node: process.versions.node } });
-  let registered: Registry | undefined;
+  const deliveriesWaiting = createGauge(
+    { name: 'wharf_deliveries_waiting', help: 'Deliveries that wait for their first attempt or a retry.' },
+    // Without a database the other metrics are still useful.
+    () => countWaiting().catch(() => Number.NaN),
+    // All processes of a server count the same rows.
+    { aggregator: 'max' },
+  );
+  let requestsRunning = 0;
+  const requestsInFlight = createGauge(
+    { name: 'wharf_requests_in_flight', help: 'Requests that are being processed now.' },
+    () => requestsRunning,
+  );
+  const buildInfo = createGauge(
+    { name: 'wharf_build_info', help: 'Always 1; the labels are the version of the server and of Node.' },
+    () => 1,
+    { aggregator: 'first', labels: { version, node: process.versions.node } },
+  );
+
+  let cachedRegistry: Registry | undefined;
   const registry = (): Registry => {
-    registered ??= registryOf(metrics);
-    return registered;
+    cachedRegistry ??= createRegistry([
+      requests,
+      requestDuration,
+      databaseOperations,
+      databaseDuration,
+      droppedPullEvents,
+      deliveryAttempts,
+      deliveryDuration,
+      deliveryLag,
+      deliveriesWaiting,
+      requestsInFlight,
+      buildInfo,
+    ]);
+    return cachedRegistry;
   };
 
   return {
     observeRequest(method, wire, code, seconds) {
-      requestsOf(method, wire, code).add();
-      requestDurationOf(method, wire).observe(seconds);
+      requests.labels(method, wire, code).add();
+      requestDuration.labels(method, wire).observe(seconds);
     },
     inFlight: {
-      enter: () => void running++,
-      leave: () => void running--,
+      enter: () => void requestsRunning++,
+      leave: () => void requestsRunning--,
     },
     observeDatabase(operation, outcome, seconds) {
-      operationsOf(operation, outcome).add();
-      operationDurationOf(operation).observe(seconds);
+      databaseOperations.labels(operation, outcome).add();
+      databaseDuration.labels(operation).observe(seconds);
     },
-    countDroppedPullEvents: (count) => droppedEventsOf().add(count),
+    countDroppedPullEvents: (count) => droppedPullEvents.labels().add(count),
     delivery: {
       observe(state, seconds) {
-        attemptsOf(state === 'pending' ? 'retried' : state).add();
-        attemptDurationOf().observe(seconds);
+        deliveryAttempts.labels(state === 'pending' ? 'retried' : state).add();
+        deliveryDuration.labels().observe(seconds);
       },
-      observeLag: (seconds) => deliveryLagOf().observe(seconds),
-      countWaiting(count) {
+      observeLag: (seconds) => deliveryLag.labels().observe(seconds),
+      readWaitingFrom(count) {
         countWaiting = count;
       },
     },
@@ -142,20 +160,20 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Made when somebody looks for the first time: until then no server carries prom-client. */
-function registryOf(metrics: readonly Metric[]): Registry {
+/** Loads prom-client, so it is called when metrics are first requested: a server that is never scraped does without. */
+function createRegistry(instruments: readonly Instrument[]): Registry {
   const registry = new (prometheus().Registry)();
-  for (const metric of metrics) registry.registerMetric(metric as never);
+  for (const instrument of instruments) registry.registerMetric(instrument as never);
   return registry;
 }
 
-let shared: Registry | undefined;
+let processRegistry: Registry | undefined;
 
-/** Memory, CPU, event loop: they belong to the process, and their observers can never be removed, so there is one set. */
+/** Memory, CPU and event loop. One registry for the process, because prom-client cannot remove its observers. */
 function processMetrics(): Registry {
-  if (!shared) {
-    shared = new (prometheus().Registry)();
-    prometheus().collectDefaultMetrics({ register: shared });
+  if (!processRegistry) {
+    processRegistry = new (prometheus().Registry)();
+    prometheus().collectDefaultMetrics({ register: processRegistry });
   }
-  return shared;
+  return processRegistry;
 }

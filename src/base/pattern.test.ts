@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { assertCheap } from './cpu-time.testing.ts';
 import { matchesPattern, patternProblem } from './pattern.ts';
 
-test('a pattern matches the whole text, whatever it looks like', () => {
+test('a pattern matches the whole text', () => {
   const wholes: [string, string][] = [
     ['foo', 'foo'],
     ['foo|bar', 'bar'],
@@ -18,7 +19,7 @@ test('a pattern matches the whole text, whatever it looks like', () => {
       assert.ok(!matchesPattern(pattern, other), `${pattern} on ${JSON.stringify(other)}`);
     }
   }
-  // Flags that let ^ and $ match at line ends do not loosen it.
+  // The flag that lets ^ and $ match at line ends has no effect on this.
   assert.ok(!matchesPattern('(?m)^foo$', 'foo\nbar'));
 });
 
@@ -33,7 +34,7 @@ test('a quoted text matches itself and nothing else', () => {
   );
 });
 
-test('what cannot be used says why and matches nothing', () => {
+test('an invalid pattern has a reason and matches no text', () => {
   const wrong: Record<string, RegExp> = {
     '': /empty/,
     '[': /not an RE2 pattern: missing closing \]/,
@@ -56,7 +57,7 @@ test('what cannot be used says why and matches nothing', () => {
   );
 });
 
-test('no pattern and no text take long', () => {
+test('the time of a match is bounded', () => {
   const hostile = [
     '(a+)+$',
     '(a|aa)+$',
@@ -69,9 +70,7 @@ test('no pattern and no text take long', () => {
   for (const pattern of hostile) {
     assert.equal(patternProblem(pattern), undefined, pattern);
     for (const text of [`${'a'.repeat(1023)}b`, 'ab='.repeat(341), 'é'.repeat(1024), 'a'.repeat(1e6)]) {
-      const start = performance.now();
-      matchesPattern(pattern, text);
-      assert.ok(performance.now() - start < 500, `${pattern} on ${text.length} characters`);
+      assertCheap(() => matchesPattern(pattern, text), `${pattern} on ${text.length} characters`);
     }
   }
 });

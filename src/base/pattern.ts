@@ -4,14 +4,14 @@ import { createLru } from './lru.ts';
 
 const re2 = lazyPackage<typeof import('re2js')>('re2js');
 
-/** What people write is far shorter. Together these bound the time of one match to some milliseconds. */
+/** Far above what real patterns need. Together these limits bound the time of one match to some milliseconds. */
 const MAX_PATTERN = 512;
 const MAX_PROGRAM = 500;
 const MAX_TEXT = 1024;
 
 const compiled = createLru<string, RE2JS>(500);
 
-/** What keeps a text from being used as a pattern, or nothing. */
+/** Says what is wrong with a pattern; undefined when it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern === '') return 'must not be empty';
   if (pattern.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
@@ -24,13 +24,13 @@ export function patternProblem(pattern: string): string | undefined {
   return program.programSize() > MAX_PROGRAM ? 'is too complex: use fewer or smaller repetitions' : undefined;
 }
 
-/** Whether a pattern matches the whole of a text. A pattern with a problem matches nothing. */
+/** Whether a pattern matches the whole text. An invalid pattern matches no text. */
 export function matchesPattern(pattern: string, text: string): boolean {
   if (text.length > MAX_TEXT) return false;
-  const known = compiled.get(pattern);
-  if (!known && patternProblem(pattern) !== undefined) return false;
-  const program = known ?? re2().RE2JS.compile(pattern);
-  if (!known) compiled.set(pattern, program);
-  // Not program.matches(): that is twice as fast, and lets a hostile pattern keep 8 MB of automaton for good.
+  const cached = compiled.get(pattern);
+  if (!cached && patternProblem(pattern) !== undefined) return false;
+  const program = cached ?? re2().RE2JS.compile(pattern);
+  if (!cached) compiled.set(pattern, program);
+  // program.matches() is twice as fast, but caches an automaton: a hostile pattern can make it keep 8 MB.
   return program.matcher(text).matches();
 }

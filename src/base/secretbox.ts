@@ -6,12 +6,15 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = 'v1:';
 
-/** A sealed text that this key does not open: another key, another context, or somebody changed it. */
+/** A sealed secret cannot be opened: it was sealed with another key or context, or it was altered. */
 export class UnsealError extends Error {
-  override readonly name = 'SealBroken';
+  override readonly name = 'UnsealError';
 }
 
-/** Encrypts with a key of 32 bytes. `context` says what the secret is, so that nobody can put it in another's place. */
+/**
+ * Encrypts with a key of 32 bytes. `context` says what the secret is for; it is authenticated, so that a sealed secret
+ * cannot be copied to the place of another.
+ */
 export function seal(key: Uint8Array, plaintext: string | Uint8Array, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
@@ -19,11 +22,11 @@ export function seal(key: Uint8Array, plaintext: string | Uint8Array, context: s
   return VERSION + sealed.toString('base64');
 }
 
-/** The plaintext of what `seal` made with the same key and context. */
+/** Decrypts what `seal` returned for the same key and context. */
 export function open(key: Uint8Array, sealed: string, context: string): Buffer {
   const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64');
   if (!sealed.startsWith(VERSION) || bytes.length < NONCE_BYTES + TAG_BYTES) {
-    throw new UnsealError('not a sealed secret of a version that is known here');
+    throw new UnsealError('not a sealed secret, or of an unknown version');
   }
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(context))
@@ -31,6 +34,6 @@ export function open(key: Uint8Array, sealed: string, context: string): Buffer {
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch {
-    throw new UnsealError('the secret was sealed with another key, for another purpose, or changed since');
+    throw new UnsealError('the secret was sealed with another key or context, or it was altered');
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { timeOrderedUid } from './time-ordered-uid.ts';
 import { isUid, newUid, parentOf, ROOT } from './uid.ts';
 
-test('each uid sorts behind all before it, also within a millisecond and when the clock is set back', () => {
+test('each uid sorts after all earlier ones, also within a millisecond and when the clock is set back', () => {
   const group = newUid(ROOT);
   const uids = [100, 100, 100, 101, 50, 100, 200].map((ms) => timeOrderedUid(group, 1_900_000_000_000 + ms));
   assert.deepEqual(uids.toSorted(), uids);

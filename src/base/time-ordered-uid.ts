@@ -1,16 +1,16 @@
 import { randomInt } from 'node:crypto';
 
-/** Milliseconds fit into what is left of 64 bits until 2109. */
+/** The other 42 of 64 bits hold the milliseconds since the epoch, until the year 2109. */
 const RANDOM_BITS = 22;
 
 let last = 0n;
 
 /**
- * A fresh uid that sorts behind all before it. An import then fills index pages one after another; random uids touch
- * a page each, and are five times as slow at some ten thousand rows.
+ * A new uid that sorts after all earlier ones of this process. An import then fills the index pages in order. With
+ * random uids each row touches another page, which is five times as slow at some ten thousand rows.
  */
 export function timeOrderedUid(parent: string, now: number): string {
-  const fresh = (BigInt(now) << BigInt(RANDOM_BITS)) | BigInt(randomInt(2 ** RANDOM_BITS));
-  last = fresh > last ? fresh : last + 1n;
+  const candidate = (BigInt(now) << BigInt(RANDOM_BITS)) | BigInt(randomInt(2 ** RANDOM_BITS));
+  last = candidate > last ? candidate : last + 1n;
   return `${parent}/${last.toString(16).padStart(16, '0')}`;
 }

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isWithin, isWithinAny, newUid, outermost, ROOT } from './uid.ts';
 
-/** Some uids of a small forest, in any order and some of them twice. */
+/** Uids of two small trees, in any order and with duplicates. */
 const forest: string[] = [newUid(ROOT), newUid(ROOT)];
 for (let i = 0; i < 30; i++) forest.push(newUid(forest[Math.floor(i / 2)] ?? ROOT));
 const uids = fc.array(fc.constantFrom(...forest));
 
-test('the outermost are those that lie in no other, in order', () => {
+test('outermost returns the uids that have no ancestor among the others, sorted', () => {
   fc.assert(
     fc.property(uids, (some) => {
       const kept = some.filter((uid) => !some.some((outer) => outer !== uid && isWithin(uid, outer)));
@@ -18,7 +18,7 @@ test('the outermost are those that lie in no other, in order', () => {
   );
 });
 
-test('finds out whether a uid lies within one of them', () => {
+test('isWithinAny finds out whether a uid is within one of the scopes', () => {
   fc.assert(
     fc.property(uids, fc.constantFrom(...forest), (some, uid) => {
       const scopes = outermost(some);

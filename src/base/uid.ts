@@ -1,19 +1,19 @@
 import { randomFillSync } from 'node:crypto';
 
-/** The parent of everything that has no parent. */
+/** Stands for the parent of a resource that has no parent. */
 export const ROOT = '/';
 
 const UID = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
 
-/** Deeper uids than this are refused: each level costs index rows for everything below it. */
+/** The most levels of a uid: each level adds index rows for all its descendants. */
 export const MAX_DEPTH = 16;
 
 export const isUid = (text: string): boolean => text.length <= 40 + MAX_DEPTH * 17 && UID.test(text);
 
-/** A fresh uid below `parent`: 8 random bytes as a suffix, or 20 for a root. */
+/** A new random uid under `parent`: 8 bytes are added to the uid of the parent. Without a parent it has 20 bytes. */
 export const newUid = (parent: string): string => (parent === ROOT ? randomHex(20) : `${parent}/${randomHex(8)}`);
 
-/** Asking the system for randomness costs some microseconds, however little is asked for. */
+/** Random bytes that were read in advance: each system call takes some microseconds, however few bytes it reads. */
 const pool = Buffer.alloc(4096);
 let used = pool.length;
 
@@ -38,18 +38,18 @@ export const suffixOf = (uid: string): string => uid.slice(uid.lastIndexOf('/') 
 
 export const depthOf = (uid: string): number => (uid.length - 40) / 17;
 
-/** From the root down to the parent of `uid`; empty for a root. */
+/** The uids from the root to the parent of `uid`; empty for a root. */
 export function ancestorsOf(uid: string): string[] {
-  const found: string[] = [];
-  for (let cut = uid.indexOf('/'); cut > 0; cut = uid.indexOf('/', cut + 1)) found.push(uid.slice(0, cut));
-  return found;
+  const ancestors: string[] = [];
+  for (let cut = uid.indexOf('/'); cut > 0; cut = uid.indexOf('/', cut + 1)) ancestors.push(uid.slice(0, cut));
+  return ancestors;
 }
 
-/** Whether `uid` is `scope` itself or lies below it. */
+/** Whether `uid` is `scope` or a descendant of it. */
 export const isWithin = (uid: string, scope: string): boolean =>
   uid.startsWith(scope) && (uid.length === scope.length || uid[scope.length] === '/');
 
-/** Whether `uid` lies within one of `scopes`, which are the outermost of something: one look, however many there are. */
+/** Whether `uid` is within one of `scopes`, found by binary search. `scopes` must come from `outermost`. */
 export function isWithinAny(uid: string, scopes: readonly string[]): boolean {
   let [low, high] = [0, scopes.length];
   while (low < high) {
@@ -57,21 +57,23 @@ export function isWithinAny(uid: string, scopes: readonly string[]): boolean {
     if ((scopes[middle] as string) <= uid) low = middle + 1;
     else high = middle;
   }
-  // The last that does not come behind it.
+  // The last scope that does not sort after the uid. Only it can be an ancestor, because scopes do not contain each
+  // other.
   const nearest = scopes[low - 1];
   return nearest !== undefined && isWithin(uid, nearest);
 }
 
-/** Those of `uids` that lie in no other of them, each once and in order. */
+/** The uids that have no ancestor among the others, sorted and without duplicates. */
 export function outermost(uids: readonly string[]): string[] {
-  const found: string[] = [];
-  // In order, what lies below a uid follows it at once: no other sign of a uid comes before `/`.
+  const result: string[] = [];
+  // In sorted order the descendants of a uid follow it directly, because `/` sorts before all other characters of a
+  // uid.
   for (const uid of uids.toSorted()) {
-    const last = found.at(-1);
-    if (last === undefined || !isWithin(uid, last)) found.push(uid);
+    const last = result.at(-1);
+    if (last === undefined || !isWithin(uid, last)) result.push(uid);
   }
-  return found;
+  return result;
 }
 
-/** The bounds, both excluded, of every uid below `uid`: `0` follows `/` in ASCII. */
-export const rangeBelow = (uid: string): [low: string, high: string] => [uid, `${uid}0`];
+/** The exclusive bounds of the descendants of `uid`: `0` follows `/` in ASCII. */
+export const descendantRange = (uid: string): [low: string, high: string] => [uid, `${uid}0`];

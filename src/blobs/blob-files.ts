@@ -3,17 +3,17 @@ import { dirname, join } from 'node:path';
 import type { BlobEntry, Blobs } from './blobs.ts';
 import { algorithms, type Digest, formatDigest, parseDigest, toDigest } from './digest.ts';
 import { BlobError, unlessMissing } from './errors.ts';
-import { createTurns } from './keyed-mutex.ts';
+import { createKeyedMutex } from './keyed-mutex.ts';
 import { type Layout, shards, syncDirectory } from './layout.ts';
 import { createReader } from './reader.ts';
 
-export interface Stored extends Pick<Blobs, 'stat' | 'open' | 'list' | 'remove'> {
-  /** Makes a file that is complete and durable visible as a blob, durable again when this resolves. */
-  place(path: string, digest: Digest): Promise<void>;
+export interface BlobFiles extends Pick<Blobs, 'stat' | 'open' | 'list' | 'remove'> {
+  /** Renames a complete and synced file to the file of a blob. The blob is durable when this resolves. */
+  publish(path: string, digest: Digest): Promise<void>;
 }
 
-export function createStored(layout: Layout): Stored {
-  const inTurn = createTurns();
+export function createBlobFiles(layout: Layout): BlobFiles {
+  const mutex = createKeyedMutex();
 
   return {
     async stat(digest) {
@@ -42,20 +42,20 @@ export function createStored(layout: Layout): Stored {
 
     async remove(digest, { before } = { before: Infinity }) {
       const path = layout.blob(parseDigest(digest));
-      return inTurn(digest, async () => {
+      return mutex.run(digest, async () => {
         const found = await unlessMissing(stat(path));
-        if (found === undefined || changed(found) >= before) return false;
+        if (found === undefined || changedAt(found) >= before) return false;
         await unlink(path);
         return true;
       });
     },
 
-    // A blob that is there already is replaced by the same bytes, and its time with it. Were the upload dropped instead, a
-    // remove at the same moment would leave neither.
-    place: (path, digest) =>
-      inTurn(formatDigest(digest), async () => {
+    // Replaces a blob that exists by the same bytes with a newer time. If the upload were discarded instead, a
+    // concurrent `remove` could delete the only copy.
+    publish: (path, digest) =>
+      mutex.run(formatDigest(digest), async () => {
         const target = layout.blob(digest);
-        await layout.makeShard(digest);
+        await layout.createShard(digest);
         await rename(path, target);
         await syncDirectory(dirname(target));
       }),
@@ -69,9 +69,9 @@ async function* listShard(path: string, prefix: string, shard: string, after = '
     const digest = `${prefix}${name}`;
     if (digest <= after || toDigest(digest) === undefined) continue;
     const found = await unlessMissing(stat(join(path, name)));
-    if (found !== undefined) yield { digest, size: found.size, changed: changed(found) };
+    if (found !== undefined) yield { digest, size: found.size, changed: changedAt(found) };
   }
 }
 
-/** The file system keeps a fraction of it that a clock in milliseconds does not have. */
-const changed = ({ mtimeMs }: { mtimeMs: number }): number => Math.round(mtimeMs);
+/** Rounded, because the file system stores fractions of a millisecond. */
+const changedAt = ({ mtimeMs }: { mtimeMs: number }): number => Math.round(mtimeMs);

@@ -1,60 +1,63 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Bytes under the name of their own digest, `sha256:<64 hex>` or `sha512:<128 hex>`. Who may read a blob is decided
- * above: here there are no repos and no callers. Every refusal is a BlobError.
+ * Stores blobs under their digest, `sha256:<64 hex>` or `sha512:<128 hex>`. It knows no repos and no callers: its users
+ * check who may read a blob. Every error that it throws is a BlobError.
  */
 export interface Blobs {
   stat(digest: string): Promise<{ readonly size: number } | undefined>;
-  /** Later changes, also a remove, do not disturb a reader that is open. */
+  /** Opens a blob for reading. An open reader can read the whole blob even if it is removed meanwhile. */
   open(digest: string, range?: ByteRange): Promise<BlobReader>;
-  /** All blobs in the order of their digests, from the first after `after`: a walk can stop and go on later. */
+  /** Lists all blobs in the order of their digests, starting after the digest `after`. */
   list(after?: string): AsyncIterable<BlobEntry>;
-  /** Says whether the blob was there. With `before`, it goes only if its last finish was earlier than that. */
+  /** Returns whether the blob existed. With `before`, it is removed only if it was last finished before that time. */
   remove(digest: string, condition?: { readonly before: number }): Promise<boolean>;
 
-  /** Opens an upload and gives its id. Uploads survive a restart. */
+  /** Begins an upload and returns its id. Uploads survive a restart. */
   begin(): Promise<string>;
   /**
-   * Adds all of `source` at `offset`, which must be where the upload ends, and gives the new end. When the source fails,
-   * what it gave is kept and the next append goes on from there. A source that is a stream is not destroyed, so that an
-   * answer can still be sent on its socket; the chunks it gave must not be written to again.
+   * Appends all of `source` at `offset`, which must be the current size of the upload, and returns the new size. If the
+   * source fails, the bytes that it gave are kept, so that the next append can continue from there. A source that is a
+   * stream is not destroyed, so that a response can still be sent on its socket. The chunks must not be changed later.
    */
   append(uploadId: string, offset: number, source: AsyncIterable<Uint8Array>, options?: AppendOptions): Promise<number>;
-  /** How many bytes the upload holds; undefined when there is no such upload. */
+  /** Returns the current size of the upload, or undefined if it does not exist. */
   offset(uploadId: string): Promise<number | undefined>;
-  /** Turns the upload into a blob, durable when this resolves. Bytes that do not match the digest are thrown away. */
+  /**
+   * Turns the upload into a blob, which is durable when this resolves. If the digest does not match, deletes the
+   * upload.
+   */
   finish(uploadId: string, digest: string): Promise<{ readonly size: number }>;
-  /** Says whether the upload was there. */
+  /** Deletes the upload and returns whether it existed. */
   cancel(uploadId: string): Promise<boolean>;
-  /** All uploads, in no order. One that nobody continued for long may be cancelled. */
+  /** Lists all uploads, in no order. */
   uploads(): AsyncIterable<UploadEntry>;
 }
 
-/** Both ends are included, as in an HTTP Range header; an end behind the last byte means the last byte. */
+/** Both ends are inclusive, as in an HTTP Range header. An end after the last byte means the last byte. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 export interface AppendOptions {
-  /** The most bytes that the upload may hold after this. */
+  /** The maximum size of the upload after this append. */
   readonly limit?: number;
-  /** Given each chunk of the source once its bytes are in the upload and nothing here needs it any more. */
+  /** Called with each chunk of the source after it was written, when its memory can be reused. */
   readonly done?: (chunk: Uint8Array) => void;
 }
 
-/** Exactly one of `copyTo`, `stream` and `close` must be called, once: it releases what the reader holds. */
+/** Exactly one of `copyTo`, `stream` and `close` must be called, once. It closes the file. */
 export interface BlobReader {
-  /** Of the whole blob. */
+  /** The size of the whole blob. */
   readonly size: number;
-  /** The number of bytes to come: less than `size` when a range was asked for. */
+  /** The number of bytes that will be read: less than `size` if a range was requested. */
   readonly length: number;
   /**
-   * Hands the bytes to `sink`, piece after piece. A piece is only lent: its memory is used again once the promise of the
-   * sink resolves. That saves half of the processor time that a stream of as many bytes takes.
+   * Calls `sink` with one chunk after the other. The memory of a chunk is reused when the promise of the sink resolves.
+   * This takes half of the CPU time of a stream.
    */
-  copyTo(sink: (piece: Uint8Array) => Promise<void>): Promise<void>;
+  copyTo(sink: (chunk: Uint8Array) => Promise<void>): Promise<void>;
   stream(): Readable;
   close(): Promise<void>;
 }

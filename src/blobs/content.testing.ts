@@ -6,7 +6,7 @@ import type { BlobFailure } from './errors.ts';
 export const digestOf = (content: Uint8Array, algorithm: Algorithm = 'sha256'): string =>
   `${algorithm}:${createHash(algorithm).update(content).digest('hex')}`;
 
-/** Bytes that follow from the seed alone, so that another process can tell what they must be. */
+/** Returns bytes that depend on the seed only, so that another process can compute them too. */
 export function bytes(length: number, seed = 1): Buffer {
   const content = Buffer.allocUnsafe(length);
   let state = seed | 1;
@@ -17,10 +17,10 @@ export function bytes(length: number, seed = 1): Buffer {
   return content;
 }
 
-/** The content as a source: in chunks of these sizes, over and over; one that fails after all of them when asked to. */
+/** Yields the content in chunks, whose sizes repeat `sizes`. Then throws `failure`, if it is given. */
 export async function* chunked(content: Uint8Array, sizes: readonly number[] = [65_536], failure?: Error) {
-  for (let at = 0, turn = 0; at < content.length; turn++) {
-    const size = sizes[turn % sizes.length] ?? 1;
+  for (let at = 0, count = 0; at < content.length; count++) {
+    const size = sizes[count % sizes.length] ?? 1;
     yield content.subarray(at, at + size);
     at += size;
   }
@@ -35,17 +35,17 @@ export async function push(blobs: Blobs, content: Uint8Array, digest = digestOf(
 }
 
 export async function pull(blobs: Blobs, digest: string, range?: { start: number; end: number }): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   const reader = await blobs.open(digest, range);
-  // A piece is only lent, hence the copy.
-  await reader.copyTo(async (piece) => void pieces.push(Buffer.from(piece)));
-  return Buffer.concat(pieces);
+  // Copied, because the memory of a chunk is reused.
+  await reader.copyTo(async (chunk) => void chunks.push(Buffer.from(chunk)));
+  return Buffer.concat(chunks);
 }
 
 export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = [];
-  for await (const item of items) found.push(item);
-  return found;
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
 }
 
 /** For assert.rejects: a BlobError with exactly this failure. */

@@ -1,43 +1,43 @@
 import type { FileHandle } from 'node:fs/promises';
-import { metLater } from './defer-rejection.ts';
+import { deferRejection } from './defer-rejection.ts';
 import { asBlobError, BlobError } from './errors.ts';
 
-/** Larger ones are no faster, and two of them are in use per reader. */
-const PIECE = 256 * 1024;
+/** Larger chunks are not faster, and each reader uses two buffers of this size. */
+const CHUNK = 256 * 1024;
 
 /**
- * Reads a piece while the sink still works on the one before. Two buffers take turns: fresh memory for each piece would
- * cost as much as filling it.
+ * Reads a chunk while the sink still processes the one before. It alternates between two buffers: to allocate memory
+ * for each chunk would cost as much as to fill it.
  */
 export async function copyRange(
   file: FileHandle,
   start: number,
   length: number,
-  sink: (piece: Uint8Array) => Promise<void>,
+  sink: (chunk: Uint8Array) => Promise<void>,
 ): Promise<void> {
   if (length === 0) return;
   const end = start + length;
-  let resting: Buffer | undefined;
-  let filling: Buffer | undefined;
+  let sinkBuffer: Buffer | undefined;
+  let readBuffer: Buffer | undefined;
   const read = (position: number): Promise<Uint8Array> => {
-    [filling, resting] = [resting ?? Buffer.allocUnsafeSlow(Math.min(PIECE, length)), filling];
-    return metLater(readPiece(file, filling.subarray(0, end - position), position));
+    [readBuffer, sinkBuffer] = [sinkBuffer ?? Buffer.allocUnsafeSlow(Math.min(CHUNK, length)), readBuffer];
+    return deferRejection(readChunk(file, readBuffer.subarray(0, end - position), position));
   };
 
   let reading = read(start);
   let sinking = Promise.resolve();
   for (let position = start; position < end; ) {
-    const piece = await reading;
+    const chunk = await reading;
     await sinking;
-    position += piece.length;
+    position += chunk.length;
     if (position < end) reading = read(position);
-    sinking = metLater(sink(piece));
+    sinking = deferRejection(sink(chunk));
   }
   await sinking;
 }
 
-/** Fills the buffer, or less of it; a file that ends here, before its end, is an error. */
-export async function readPiece(file: FileHandle, buffer: Buffer, position: number): Promise<Buffer> {
+/** Reads at most as many bytes as the buffer has, and at least one. Fails at the end of the file. */
+export async function readChunk(file: FileHandle, buffer: Buffer, position: number): Promise<Buffer> {
   try {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
     if (bytesRead > 0) return buffer.subarray(0, bytesRead);

@@ -1,5 +1,5 @@
-/** Work that goes on beside other work and is awaited after it: should it fail before that, nobody is surprised. */
-export function metLater<T>(work: Promise<T>): Promise<T> {
-  work.catch(() => {});
-  return work;
+/** Returns the same promise. If it rejects before it is awaited, that is not reported as an unhandled rejection. */
+export function deferRejection<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }

@@ -1,4 +1,4 @@
-/** Everything that can go wrong with a blob or an upload, with the facts that an answer to the client needs. */
+/** The reasons why an operation on a blob or an upload fails, with the data that the response to the client needs. */
 export type BlobFailure =
   | { readonly reason: 'invalid' }
   | { readonly reason: 'unknown'; readonly kind: 'blob' | 'upload' }
@@ -11,7 +11,7 @@ export type BlobFailure =
   | { readonly reason: 'full' }
   | { readonly reason: 'failed' };
 
-/** The only error that leaves this layer. Its message may be shown to clients; the cause is for the log. */
+/** The only error that `Blobs` throws. Its message may be shown to clients. The cause is for the log. */
 export class BlobError extends Error {
   override readonly name = 'BlobError';
   readonly failure: BlobFailure;
@@ -29,32 +29,32 @@ export class BlobError extends Error {
 function describe(failure: BlobFailure): string {
   switch (failure.reason) {
     case 'invalid':
-      return 'a digest is sha256: and 64, or sha512: and 128 lower-case hexadecimal digits';
+      return 'a digest must be sha256: and 64, or sha512: and 128 lower-case hexadecimal digits';
     case 'unknown':
-      return `there is no such ${failure.kind}`;
+      return `the ${failure.kind} does not exist`;
     case 'range':
       return `the range must begin within the ${failure.size} bytes of the blob`;
     case 'offset':
-      return `the upload goes on at byte ${failure.offset}`;
+      return `the upload must continue at byte ${failure.offset}`;
     case 'busy':
-      return 'another request is working on this upload';
+      return 'another request is writing to this upload; try again when it has ended';
     case 'large':
-      return `the upload may hold at most ${failure.limit} bytes`;
+      return `the upload may have at most ${failure.limit} bytes`;
     case 'interrupted':
-      return `the bytes broke off; the upload goes on at byte ${failure.offset}`;
+      return `the upload was interrupted; continue it at byte ${failure.offset}`;
     case 'mismatch':
       return `the digest of the bytes is ${failure.actual}, not ${failure.expected}`;
     case 'full':
-      return 'there is no space left to store blobs';
+      return 'the storage for blobs is full';
     case 'failed':
-      return 'the storage of blobs failed';
+      return 'the storage for blobs failed';
   }
 }
 
-/** EFBIG is what a limit on the size of files gives: to whoever pushes, the same as no space. */
+/** EFBIG means that a file would exceed the size limit of the process. For a client it is the same as a full disk. */
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** What the operating system refused, in our words. Anything else is a mistake of ours and stays what it is. */
+/** Turns an error of the operating system into a BlobError. Any other error is a bug and is returned as it is. */
 export function asBlobError(error: unknown): unknown {
   if (!isErrno(error)) return error;
   return new BlobError({ reason: NO_SPACE.has(error.code) ? 'full' : 'failed' }, error);
@@ -63,10 +63,10 @@ export function asBlobError(error: unknown): unknown {
 export const isErrno = (error: unknown): error is Error & { code: string } =>
   error instanceof Error && 'errno' in error && 'code' in error;
 
-/** For what may be missing: undefined instead of an error. */
-export async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
+/** Returns undefined if the file does not exist. */
+export async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
   try {
-    return await found;
+    return await result;
   } catch (error) {
     if (isErrno(error) && error.code === 'ENOENT') return undefined;
     throw error;

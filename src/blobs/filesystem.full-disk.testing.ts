@@ -1,4 +1,4 @@
-/** Run by filesystem.full-disk.test.ts where at most 4 MiB can be stored; prints what it saw. */
+/** Run by filesystem.full-disk.test.ts where at most 4 MiB can be stored. Prints what happened. */
 
 import { all, bytes, chunked, digestOf, pull, push } from './content.testing.ts';
 import { openFilesystemBlobs } from './filesystem.ts';
@@ -13,13 +13,13 @@ await blobs.append(id, 0, chunked(large.subarray(0, 2_000_000)));
 const refusal = await blobs
   .append(id, 2_000_000, chunked(large.subarray(2_000_000)))
   .catch((error: Error) => error.message);
-const seen = {
+const report = {
   refusal,
   offset: (await blobs.offset(id)) ?? null,
   uploads: (await all(blobs.uploads())).length,
   blobs: (await all(blobs.list())).length,
   readable: small.equals(await pull(blobs, digestOf(small))),
-  // What the refused upload took is free again.
+  // Fits only if the space of the refused upload is free again.
   next: await push(blobs, large.subarray(0, 3_000_000)).then(() => 'stored'),
 };
-process.stdout.write(JSON.stringify(seen));
+process.stdout.write(JSON.stringify(report));

@@ -12,10 +12,10 @@ import { contentOf } from './filesystem.killed.testing.ts';
 import { openFilesystemBlobs } from './filesystem.ts';
 
 const victim = fileURLToPath(new URL('./filesystem.killed.testing.ts', import.meta.url));
-const ROUNDS = 6;
+const KILLS = 6;
 
-/** What the victim said of each upload before it died: from id to number. */
-interface Told {
+/** The uploads that the process reported before it was killed: the number of each by its id. */
+interface Reported {
   readonly begun: Map<string, number>;
   readonly finished: Map<string, number>;
 }
@@ -26,38 +26,38 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true }));
 
-/** Lets a process push until it acknowledged so many blobs, and kills it some instants later. */
-async function pushAndDie(first: number, acknowledged: number): Promise<Told> {
-  const told: Told = { begun: new Map(), finished: new Map() };
+/** Starts a process that pushes blobs, and kills it up to 10 ms after it has finished `count` of them. */
+async function pushUntilKilled(first: number, count: number): Promise<Reported> {
+  const reported: Reported = { begun: new Map(), finished: new Map() };
   const child = spawn(process.execPath, [victim, root, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   for await (const line of createInterface({ input: child.stdout })) {
     const [event = '', number, id = ''] = line.split(' ');
-    told[event === 'finished' ? 'finished' : 'begun'].set(id, Number(number));
-    if (event === 'finished' && told.finished.size === acknowledged)
+    reported[event === 'finished' ? 'finished' : 'begun'].set(id, Number(number));
+    if (event === 'finished' && reported.finished.size === count)
       setTimeout(() => child.kill('SIGKILL'), Math.random() * 10);
   }
   const [, signal] = await exited;
   assert.equal(signal, 'SIGKILL');
-  return told;
+  return reported;
 }
 
-it('keeps every acknowledged blob and shows no wrong one, however often the process is killed', async () => {
+it('keeps every finished blob and shows no incomplete one after kills', async () => {
   let unfinished = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    const { begun, finished } = await pushAndDie(1 + round * 1_000, 1 + round * 3);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const { begun, finished } = await pushUntilKilled(1 + kill * 1_000, 1 + kill * 3);
     const blobs = await openFilesystemBlobs(root);
 
     for (const number of finished.values()) {
-      assert.ok(contentOf(number).equals(await pull(blobs, digestOf(contentOf(number)))), `acknowledged ${number}`);
+      assert.ok(contentOf(number).equals(await pull(blobs, digestOf(contentOf(number)))), `finished ${number}`);
     }
 
     const listed = await all(blobs.list());
     for (const { digest } of listed) assert.equal(digestOf(await pull(blobs, digest)), digest);
     const files = await readdir(join(root, 'blobs'), { recursive: true, withFileTypes: true });
-    assert.equal(files.filter((file) => file.isFile()).length, listed.length, 'nothing half-done among the blobs');
+    assert.equal(files.filter((file) => file.isFile()).length, listed.length, 'no other file is among the blobs');
 
-    // What the kill broke off goes on where it stopped; or it was finished and only the news was lost.
+    // An interrupted upload can be continued, unless it was finished and only the report of it is missing.
     for (const [id, number] of begun) {
       if (finished.has(id)) continue;
       const content = contentOf(number);
@@ -69,11 +69,11 @@ it('keeps every acknowledged blob and shows no wrong one, however often the proc
       }
       assert.ok(content.equals(await pull(blobs, digestOf(content))), `unfinished ${number}`);
     }
-    // An upload that the kill caught before its name was told is empty.
+    // An upload whose id was not reported is empty.
     for (const { id, size } of await all(blobs.uploads())) {
       assert.equal(size, 0);
       await blobs.cancel(id);
     }
   }
-  assert.ok(unfinished > 0, 'at least one kill broke an upload off');
+  assert.ok(unfinished > 0, 'at least one kill interrupted an upload');
 });

@@ -1,24 +1,24 @@
-/** Run by filesystem.kill.test.ts as a process that pushes blobs, several at once, until it is killed. */
+/** Run by filesystem.kill.test.ts as a process that pushes several blobs concurrently until it is killed. */
 
 import { bytes, chunked, digestOf } from './content.testing.ts';
 import { openFilesystemBlobs } from './filesystem.ts';
 
-/** The parent knows from its number alone what a blob must hold. */
+/** Computes the content of a blob from its number, so that the parent process can check it. */
 export const contentOf = (number: number): Buffer => bytes(((number * 7_919) % 23) ** 2 * 3_000, number);
 
 async function main(root: string, first: number): Promise<void> {
   const blobs = await openFilesystemBlobs(root);
-  const tell = (...words: readonly (string | number)[]): boolean => process.stdout.write(`${words.join(' ')}\n`);
+  const report = (...words: readonly (string | number)[]): boolean => process.stdout.write(`${words.join(' ')}\n`);
   let next = first;
   const pusher = async (): Promise<never> => {
     for (;;) {
       const number = next++;
       const content = contentOf(number);
       const id = await blobs.begin();
-      tell('begun', number, id);
+      report('begun', number, id);
       await blobs.append(id, 0, chunked(content));
       await blobs.finish(id, digestOf(content));
-      tell('finished', number, id);
+      report('finished', number, id);
     }
   };
   await Promise.all([pusher(), pusher(), pusher()]);

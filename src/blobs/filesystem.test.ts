@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { all, bytes, chunked, digestOf, failing, pull, push } from './content.testing.ts';
 import { type FilesystemOptions, openFilesystemBlobs } from './filesystem.ts';
-import { blobsSuite, type Storage } from './suite.testing.ts';
+import type { TestStorage } from './storage.testing.ts';
+import { blobsSuite } from './suite.testing.ts';
 import { anyOrderCases } from './suite-any-order.testing.ts';
 
 const temporary = (): Promise<string> => mkdtemp(join(tmpdir(), 'wharf-blobs-'));
 
-const storageWith = (options: FilesystemOptions) => async (): Promise<Storage> => {
+const storageWith = (options: FilesystemOptions) => async (): Promise<TestStorage> => {
   const root = await temporary();
   return {
     open: (clock) => openFilesystemBlobs(root, { ...options, ...(clock && { clock }) }),
@@ -19,7 +20,7 @@ const storageWith = (options: FilesystemOptions) => async (): Promise<Storage> =
 };
 
 blobsSuite('the file system', storageWith({}));
-anyOrderCases('a file system with room for one live hash', storageWith({ liveHashes: 1 }));
+anyOrderCases('a file system with one cached hash', storageWith({ cachedHashes: 1 }));
 
 describe('blobs as files', () => {
   let root: string;
@@ -30,7 +31,7 @@ describe('blobs as files', () => {
 
   const pathOf = (digest: string): string => join(root, 'blobs', 'sha256', digest.slice(7, 9), digest.slice(7));
 
-  it('are uploaded by one request at a time, whichever process it came to', async () => {
+  it('are uploaded by one request at a time, over all processes', async () => {
     const [one, other] = [await openFilesystemBlobs(root), await openFilesystemBlobs(root)];
     const id = await one.begin();
     const content = bytes(10);
@@ -51,15 +52,15 @@ describe('blobs as files', () => {
     assert.deepEqual(await readdir(join(root, 'locks')), []);
   });
 
-  it('leave no locks behind that a killed process held', async () => {
+  it('delete the lock files of a killed process', async () => {
     const id = await (await openFilesystemBlobs(root)).begin();
     await writeFile(join(root, 'locks', id), '');
-    await writeFile(join(root, 'locks', 'of an upload that is gone'), '');
+    await writeFile(join(root, 'locks', 'of a deleted upload'), '');
     await openFilesystemBlobs(root);
     assert.deepEqual(await readdir(join(root, 'locks')), [id]);
   });
 
-  it('are private, and where the layout says', async () => {
+  it('have private modes, and the paths of the layout', async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(10));
     const id = await blobs.begin();
@@ -68,7 +69,7 @@ describe('blobs as files', () => {
     assert.deepEqual(await readdir(join(root, 'uploads')), [id]);
   });
 
-  it('ignore what others put among them', async () => {
+  it('ignore other files in their directories', async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(10));
     await writeFile(`${pathOf(digest)}.part`, '');
@@ -78,7 +79,7 @@ describe('blobs as files', () => {
     assert.deepEqual(await all(blobs.uploads()), []);
   });
 
-  it('are no stale uploads when somebody goes on with them', async () => {
+  it('update the time of an upload with each append', async () => {
     const blobs = await openFilesystemBlobs(root);
     const id = await blobs.begin();
     await utimes(join(root, 'uploads', id), 1_000, 1_000);
@@ -87,7 +88,7 @@ describe('blobs as files', () => {
     assert.ok((await all(blobs.uploads())).every(({ changed }) => changed > 1_700_000_000_000));
   });
 
-  it('are hashed again when the file is not what the hash in memory stands for', async () => {
+  it('are hashed again if the file does not match the cached hash', async () => {
     const blobs = await openFilesystemBlobs(root);
     const content = bytes(1_000);
     const id = await blobs.begin();
@@ -97,7 +98,7 @@ describe('blobs as files', () => {
     await assert.rejects(blobs.finish(id, digestOf(content)), { name: 'BlobError', failure: mismatch });
   });
 
-  it('fail when they are cut short while somebody reads', async () => {
+  it('fail when they are truncated while they are read', async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(2_000_000));
     const [copying, streaming] = [await blobs.open(digest), await blobs.open(digest)];
@@ -110,8 +111,8 @@ describe('blobs as files', () => {
     await assert.rejects(streaming.stream().toArray(), failed);
   });
 
-  const uncounted = process.platform !== 'linux' && 'open files are counted in /proc';
-  it('leave no file open, whatever becomes of a reader', { skip: uncounted }, async () => {
+  const cannotCount = process.platform !== 'linux' && 'open files are counted by /proc';
+  it('leave no file open, however a reader ends', { skip: cannotCount }, async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(2_000_000));
     const open = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
@@ -120,17 +121,17 @@ describe('blobs as files', () => {
     await (await blobs.open(digest)).close();
     await (await blobs.open(digest)).stream().toArray();
     for await (const _ of (await blobs.open(digest)).stream()) break;
-    await assert.rejects((await blobs.open(digest)).copyTo(() => Promise.reject(new Error('gone'))));
+    await assert.rejects((await blobs.open(digest)).copyTo(() => Promise.reject(new Error('disconnected'))));
     await assert.rejects(blobs.open(digest, { start: 9_000_000, end: 9_000_001 }));
     assert.equal(await open(), before);
   });
 
-  it('say nothing of the operating system when it refuses', async () => {
+  it('do not show errors of the operating system', async () => {
     const blobs = await openFilesystemBlobs(root);
     const digest = await push(blobs, bytes(10));
     await rm(root, { recursive: true });
     await writeFile(root, 'not a directory');
-    for (const refused of [
+    for (const call of [
       () => blobs.begin(),
       () => blobs.stat(digest),
       () => blobs.open(digest),
@@ -140,8 +141,8 @@ describe('blobs as files', () => {
       () => all(blobs.list()),
       () => all(blobs.uploads()),
     ]) {
-      const failed = { ...failing({ reason: 'failed' }), message: 'the storage of blobs failed' };
-      await assert.rejects(refused, failed, String(refused));
+      const failed = { ...failing({ reason: 'failed' }), message: 'the storage for blobs failed' };
+      await assert.rejects(call, failed, String(call));
     }
   });
 });

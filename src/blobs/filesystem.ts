@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
-import { createStored } from './blob-files.ts';
+import { createBlobFiles } from './blob-files.ts';
 import type { Blobs } from './blobs.ts';
 import { asBlobError } from './errors.ts';
 import { createLayout } from './layout.ts';
@@ -9,33 +9,33 @@ import { createUploads } from './uploads.ts';
 export interface FilesystemOptions {
   readonly clock?: Clock;
   /** How many uploads keep their hash in memory between two requests, at a few hundred bytes each. */
-  readonly liveHashes?: number;
+  readonly cachedHashes?: number;
 }
 
-/** Blobs as files below `root`, all on one file system and written by processes of one machine. */
+/** Stores blobs as files below `root`, which must be one file system. Several processes of one machine may use it. */
 export async function openFilesystemBlobs(
   root: string,
-  { clock = systemClock, liveHashes = 1_000 }: FilesystemOptions = {},
+  { clock = systemClock, cachedHashes = 1_000 }: FilesystemOptions = {},
 ): Promise<Blobs> {
   const layout = await createLayout(root);
-  const stored = createStored(layout);
-  const locked = await createUploadLocks(layout);
-  const uploads = createUploads({ layout, clock, liveHashes, locked, place: stored.place });
+  const files = createBlobFiles(layout);
+  const locks = await createUploadLocks(layout);
+  const uploads = createUploads({ layout, clock, cachedHashes, locks, publish: files.publish });
   return {
-    stat: translated(stored.stat),
-    open: translated(stored.open),
-    list: (after) => translatedList(stored.list(after)),
-    remove: translated(stored.remove),
-    begin: translated(uploads.begin),
-    append: translated(uploads.append),
-    offset: translated(uploads.offset),
-    finish: translated(uploads.finish),
-    cancel: translated(uploads.cancel),
-    uploads: () => translatedList(uploads.uploads()),
+    stat: withBlobErrors(files.stat),
+    open: withBlobErrors(files.open),
+    list: (after) => iterateWithBlobErrors(files.list(after)),
+    remove: withBlobErrors(files.remove),
+    begin: withBlobErrors(uploads.begin),
+    append: withBlobErrors(uploads.append),
+    offset: withBlobErrors(uploads.offset),
+    finish: withBlobErrors(uploads.finish),
+    cancel: withBlobErrors(uploads.cancel),
+    uploads: () => iterateWithBlobErrors(uploads.uploads()),
   };
 }
 
-function translated<A extends unknown[], R>(method: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+function withBlobErrors<A extends unknown[], R>(method: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
   return async (...args) => {
     try {
       return await method(...args);
@@ -45,7 +45,7 @@ function translated<A extends unknown[], R>(method: (...args: A) => Promise<R>):
   };
 }
 
-async function* translatedList<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+async function* iterateWithBlobErrors<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items;
   } catch (error) {

@@ -1,25 +1,25 @@
 import type { Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { metLater } from './defer-rejection.ts';
+import { deferRejection } from './defer-rejection.ts';
 
-/** A batch is written when it has so many bytes, */
+/** A batch is written when it has this many bytes or BATCH_CHUNKS. */
 const BATCH_BYTES = 1024 * 1024;
-/** or so many chunks: a tiny chunk can hold on to the 64 KiB that its socket read. */
+/** A small chunk can keep the 64 KiB in memory that its socket read. */
 const BATCH_CHUNKS = 64;
-/** So much may be waiting for the disk. Else a 5 GB layer would wait in memory for one endless sync at the end. */
+/** The file is synced after this many bytes. Otherwise a layer of 5 GB would be synced at the end, in one long sync. */
 const SYNC_BYTES = 64 * 1024 * 1024;
 
 export interface HashingWriter {
-  /** Where the file ends, counting what is still on its way to it. */
+  /** The size of the file, including bytes that are not written yet. */
   readonly end: number;
   write(chunk: Uint8Array): Promise<void>;
-  /** Resolves when all that was handed over is in the file; call it last. */
+  /** Resolves when all bytes are written. Must be called last. */
   flush(): Promise<void>;
 }
 
 /**
- * Appends to a file and to its hash in one pass. This thread hashes one batch while another writes the batch before, and
- * a third brings older ones to the disk; `write` resolves late when the file or the disk falls behind.
+ * Appends to a file and updates its hash. While this thread hashes a batch, one thread writes the batch before, and
+ * another one syncs older ones. `write` waits when writing or syncing is slower than the source.
  */
 export function createHashingWriter(
   file: FileHandle,
@@ -28,35 +28,35 @@ export function createHashingWriter(
   done: (chunk: Uint8Array) => void = () => {},
 ): HashingWriter {
   let batch: Uint8Array[] = [];
-  let received = start;
-  let sent = start;
-  let synced = start;
+  let end = start;
+  let writeEnd = start;
+  let syncEnd = start;
   let writing = Promise.resolve();
   let syncing = Promise.resolve();
 
-  async function send(): Promise<void> {
+  async function writeBatch(): Promise<void> {
     await writing;
-    writing = metLater(writeAll(file, batch, sent, done));
+    writing = deferRejection(writeAll(file, batch, writeEnd, done));
     batch = [];
-    sent = received;
-    if (sent - synced < SYNC_BYTES) return;
+    writeEnd = end;
+    if (writeEnd - syncEnd < SYNC_BYTES) return;
     await syncing;
-    syncing = metLater(file.datasync());
-    synced = sent;
+    syncing = deferRejection(file.datasync());
+    syncEnd = writeEnd;
   }
 
   return {
     get end() {
-      return received;
+      return end;
     },
     async write(chunk) {
       hash.update(chunk);
       batch.push(chunk);
-      received += chunk.length;
-      if (received - sent >= BATCH_BYTES || batch.length >= BATCH_CHUNKS) await send();
+      end += chunk.length;
+      if (end - writeEnd >= BATCH_BYTES || batch.length >= BATCH_CHUNKS) await writeBatch();
     },
     async flush() {
-      if (received > sent) await send();
+      if (end > writeEnd) await writeBatch();
       await writing;
       await syncing;
     },
@@ -72,7 +72,7 @@ async function writeAll(
   let { bytesWritten: written } = await file.writev(batch, position);
   const total = batch.reduce((sum, chunk) => sum + chunk.length, 0);
   if (written < total) {
-    // A disk that is nearly full takes a part; asked for the rest, it says why.
+    // A disk that is nearly full may accept only a part. Writing the rest then fails with the reason.
     const whole = Buffer.concat(batch);
     while (written < total)
       written += (await file.write(whole, written, total - written, position + written)).bytesWritten;

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createTurns } from './keyed-mutex.ts';
+import { createKeyedMutex } from './keyed-mutex.ts';
 
-test('work under one key runs one after the other, also after a failure; other keys do not wait', async () => {
-  const inTurn = createTurns();
-  const seen: string[] = [];
+test('work with one key runs one after the other, also after an error; other keys do not wait', async () => {
+  const mutex = createKeyedMutex();
+  const steps: string[] = [];
   const work =
     (name: string, fails = false) =>
     async (): Promise<string> => {
-      seen.push(`${name} begins`);
+      steps.push(`${name} begins`);
       await nextTurn();
-      seen.push(`${name} ends`);
+      steps.push(`${name} ends`);
       if (fails) throw new Error(name);
       return name;
     };
   const results = await Promise.allSettled([
-    inTurn('a', work('a1', true)),
-    inTurn('a', work('a2')),
-    inTurn('b', work('b1')),
-    inTurn('a', work('a3')),
+    mutex.run('a', work('a1', true)),
+    mutex.run('a', work('a2')),
+    mutex.run('b', work('b1')),
+    mutex.run('a', work('a3')),
   ]);
   assert.deepEqual(
     results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.message)),
     ['a1', 'a2', 'b1', 'a3'],
   );
-  const under = (key: string): string[] => seen.filter((line) => line.startsWith(key));
-  assert.deepEqual(under('a'), ['a1 begins', 'a1 ends', 'a2 begins', 'a2 ends', 'a3 begins', 'a3 ends']);
-  assert.ok(seen.indexOf('b1 begins') < seen.indexOf('a1 ends'));
+  const stepsOf = (key: string): string[] => steps.filter((line) => line.startsWith(key));
+  assert.deepEqual(stepsOf('a'), ['a1 begins', 'a1 ends', 'a2 begins', 'a2 ends', 'a3 begins', 'a3 ends']);
+  assert.ok(steps.indexOf('b1 begins') < steps.indexOf('a1 ends'));
 });

@@ -1,16 +1,20 @@
-/** Runs work under the same key one after the other, and under different keys side by side. */
-export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+/** Runs work with the same key one after the other, and work with different keys concurrently. */
+export interface KeyedMutex {
+  run<T>(key: string, work: () => Promise<T>): Promise<T>;
+}
 
-export function createTurns(): Turns {
-  const last = new Map<string, Promise<unknown>>();
-  return async (key, work) => {
-    const before = last.get(key);
-    const turn = before === undefined ? work() : before.then(work, work);
-    last.set(key, turn);
-    try {
-      return await turn;
-    } finally {
-      if (last.get(key) === turn) last.delete(key);
-    }
+export function createKeyedMutex(): KeyedMutex {
+  const lastByKey = new Map<string, Promise<unknown>>();
+  return {
+    async run(key, work) {
+      const previous = lastByKey.get(key);
+      const running = previous === undefined ? work() : previous.then(work, work);
+      lastByKey.set(key, running);
+      try {
+        return await running;
+      } finally {
+        if (lastByKey.get(key) === running) lastByKey.delete(key);
+      }
+    },
   };
 }

@@ -1,15 +1,15 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { BlobReader, ByteRange } from './blobs.ts';
-import { copyRange, readPiece } from './copy-range.ts';
+import { copyRange, readChunk } from './copy-range.ts';
 import { BlobError } from './errors.ts';
 
-/** A stream takes fresh memory for each chunk, so that fewer and larger ones are faster. */
-const CHUNK = 1024 * 1024;
+/** A stream allocates memory for each chunk, so that fewer and larger ones are faster. */
+const STREAM_CHUNK = 1024 * 1024;
 
-/** The file stays what it was when it was opened, and readable, even when its name is removed. */
+/** Reads from an open file, which stays readable and unchanged even if it is deleted or replaced. */
 export function createReader(file: FileHandle, size: number, range?: ByteRange): BlobReader {
-  const { start, length } = range === undefined ? { start: 0, length: size } : within(size, range);
+  const { start, length } = range === undefined ? { start: 0, length: size } : resolveRange(size, range);
   return {
     size,
     length,
@@ -19,23 +19,23 @@ export function createReader(file: FileHandle, size: number, range?: ByteRange):
   };
 }
 
-function within(size: number, { start, end }: ByteRange): { start: number; length: number } {
-  const fits = Number.isSafeInteger(start) && start >= 0 && start < size && end >= start;
-  if (!fits) throw new BlobError({ reason: 'range', size });
+function resolveRange(size: number, { start, end }: ByteRange): { start: number; length: number } {
+  const isValid = Number.isSafeInteger(start) && start >= 0 && start < size && end >= start;
+  if (!isValid) throw new BlobError({ reason: 'range', size });
   return { start, length: Math.min(end + 1, size) - start };
 }
 
-/** Not `createReadStream`: a failure must come as one of ours. */
+/** Not `createReadStream`, because an error must be a BlobError. */
 function streamOf(file: FileHandle, start: number, end: number): Readable {
   let position = start;
   return new Readable({
-    highWaterMark: CHUNK,
+    highWaterMark: STREAM_CHUNK,
     async read() {
       if (position === end) return void this.push(null);
       try {
-        const piece = await readPiece(file, Buffer.allocUnsafeSlow(Math.min(CHUNK, end - position)), position);
-        position += piece.length;
-        this.push(piece);
+        const chunk = await readChunk(file, Buffer.allocUnsafeSlow(Math.min(STREAM_CHUNK, end - position)), position);
+        position += chunk.length;
+        this.push(chunk);
       } catch (error) {
         this.destroy(error as Error);
       }

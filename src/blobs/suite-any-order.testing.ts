@@ -3,9 +3,9 @@ import { it } from 'node:test';
 import fc from 'fast-check';
 import { bytes, chunked, digestOf, pull } from './content.testing.ts';
 import type { BlobError, BlobFailure } from './errors.ts';
-import type { Storage } from './suite.testing.ts';
+import type { TestStorage } from './storage.testing.ts';
 
-/** One step of one of several uploads that go on side by side. */
+/** One step of one of several concurrent uploads. */
 const step = fc.record({
   upload: fc.nat({ max: 2 }),
   action: fc.constantFrom('append', 'append', 'break', 'misplace', 'restart'),
@@ -17,16 +17,16 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 const REFUSALS: Partial<Record<Step['action'], BlobFailure['reason']>> = { break: 'interrupted', misplace: 'offset' };
 
-export function anyOrderCases(name: string, create: () => Promise<Storage>): void {
-  it(`uploads on ${name} end in the right digest, however cut, broken off, continued and restarted`, async () => {
+export function anyOrderCases(name: string, create: () => Promise<TestStorage>): void {
+  it(`uploads on ${name} have the right digest after any order of appends, interruptions and restarts`, async () => {
     const storage = await create();
     const contents = [1, 2, 3].map((seed) => bytes(2_000_000, seed));
-    const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), (steps) => follow(steps, storage, contents));
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), (steps) => runSteps(steps, storage, contents));
     await fc.assert(property, { numRuns: 40 }).finally(() => storage.remove());
   });
 }
 
-async function follow(steps: readonly Step[], storage: Storage, contents: readonly Buffer[]): Promise<void> {
+async function runSteps(steps: readonly Step[], storage: TestStorage, contents: readonly Buffer[]): Promise<void> {
   let blobs = await storage.open();
   const begin = async (content: Buffer) => ({ id: await blobs.begin(), content, size: 0 });
   const uploads = await Promise.all(contents.map(begin));
@@ -36,7 +36,7 @@ async function follow(steps: readonly Step[], storage: Storage, contents: readon
     if (action === 'restart') blobs = await storage.open();
     const part = upload.content.subarray(upload.size, upload.size + length);
     const offset = action === 'misplace' ? upload.size + 1 : upload.size;
-    const source = chunked(part, sizes, action === 'break' ? new Error('broken') : undefined);
+    const source = chunked(part, sizes, action === 'break' ? new Error('interrupted') : undefined);
     const refusal = await blobs.append(upload.id, offset, source).then(
       () => undefined,
       (error: BlobError) => error.reason,

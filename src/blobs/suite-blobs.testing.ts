@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Blobs } from './blobs.ts';
 import { all, bytes, chunked, digestOf, failing, pull, push } from './content.testing.ts';
-import type { Storage } from './suite.testing.ts';
+import type { TestStorage } from './storage.testing.ts';
 
 const NOT_DIGESTS = [
   '',
@@ -26,9 +26,9 @@ const NOT_DIGESTS = [
   'a'.repeat(1_000_000),
 ];
 
-export function blobCases(name: string, create: () => Promise<Storage>): void {
+export function blobCases(name: string, create: () => Promise<TestStorage>): void {
   describe(`blobs on ${name}`, () => {
-    let storage: Storage;
+    let storage: TestStorage;
     let blobs: Blobs;
     let now = 1_700_000_000_123;
 
@@ -38,7 +38,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
     });
     afterEach(() => storage.remove());
 
-    it('gives back what was pushed, from nothing to several pieces', async () => {
+    it('returns the pushed bytes, from none to several chunks', async () => {
       for (const size of [0, 1, 65_536, 262_143, 262_144, 262_145, 3_000_000]) {
         const content = bytes(size, size);
         const digest = await push(blobs, content);
@@ -51,7 +51,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       }
     });
 
-    it('names blobs by either algorithm', async () => {
+    it('stores blobs under digests of both algorithms', async () => {
       const content = bytes(100_000);
       for (const algorithm of ['sha256', 'sha512'] as const) {
         const digest = await push(blobs, content, digestOf(content, algorithm));
@@ -59,13 +59,13 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       }
     });
 
-    it('keeps blobs over a restart', async () => {
+    it('keeps blobs after a restart', async () => {
       const content = bytes(1_000);
       const digest = await push(blobs, content);
       assert.ok(content.equals(await pull(await storage.open(), digest)));
     });
 
-    it('gives a range, both ends included', async () => {
+    it('reads a range, both ends inclusive', async () => {
       const content = bytes(600_000);
       const digest = await push(blobs, content);
       for (const [start, end] of [
@@ -86,7 +86,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       }
     });
 
-    it('refuses a range outside the blob and tells its size', async () => {
+    it('refuses a range outside of the blob, with the size of the blob', async () => {
       const digest = await push(blobs, bytes(10));
       const empty = await push(blobs, bytes(0));
       for (const [start, end] of [
@@ -100,7 +100,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       await assert.rejects(blobs.open(empty, { start: 0, end: 0 }), failing({ reason: 'range', size: 0 }));
     });
 
-    it('refuses everything that is no digest', async () => {
+    it('refuses invalid digests', async () => {
       const id = await blobs.begin();
       const invalid = failing({ reason: 'invalid' });
       for (const text of NOT_DIGESTS) {
@@ -110,17 +110,17 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
         await assert.rejects(all(blobs.list(text)), invalid);
         await assert.rejects(blobs.finish(id, text), invalid);
       }
-      assert.equal(await blobs.offset(id), 0, 'the upload can still be finished rightly');
+      assert.equal(await blobs.offset(id), 0, 'the upload can still be finished');
     });
 
-    it('knows nothing of a blob that is not there', async () => {
+    it('reports a blob that does not exist', async () => {
       const digest = digestOf(bytes(1));
       assert.equal(await blobs.stat(digest), undefined);
       assert.equal(await blobs.remove(digest), false);
       await assert.rejects(blobs.open(digest), failing({ reason: 'unknown', kind: 'blob' }));
     });
 
-    it('does not disturb a reader by a remove', async () => {
+    it('lets an open reader read a removed blob', async () => {
       const content = bytes(2_000_000);
       const digest = await push(blobs, content);
       const [copying, streaming, unused] = [
@@ -128,13 +128,13 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
         await blobs.open(digest),
         await blobs.open(digest),
       ];
-      const pieces: Buffer[] = [];
-      await copying.copyTo(async (piece) => {
-        if (pieces.length === 0) assert.equal(await blobs.remove(digest), true);
-        pieces.push(Buffer.from(piece));
+      const chunks: Buffer[] = [];
+      await copying.copyTo(async (chunk) => {
+        if (chunks.length === 0) assert.equal(await blobs.remove(digest), true);
+        chunks.push(Buffer.from(chunk));
       });
       assert.equal(await blobs.stat(digest), undefined);
-      assert.ok(content.equals(Buffer.concat(pieces)));
+      assert.ok(content.equals(Buffer.concat(chunks)));
       assert.ok(content.equals(Buffer.concat(await streaming.stream().toArray())));
       await unused.close();
     });
@@ -142,19 +142,19 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
     it('stops copying when the sink fails, with the error of the sink', async () => {
       const digest = await push(blobs, bytes(2_000_000));
       const reader = await blobs.open(digest);
-      const gone = new Error('the client went away');
+      const failure = new Error('the client disconnected');
       let calls = 0;
       await assert.rejects(
         reader.copyTo(async () => {
           calls++;
-          throw gone;
+          throw failure;
         }),
-        gone,
+        failure,
       );
       assert.equal(calls, 1);
     });
 
-    it('finishes what is there already, and renews its time', async () => {
+    it('finishes a blob that exists, and updates its time', async () => {
       const content = bytes(1_000);
       const digest = await push(blobs, content);
       now += 5_000;
@@ -163,7 +163,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       assert.deepEqual(await all(blobs.uploads()), []);
     });
 
-    it('removes on the condition that nobody finished it again', async () => {
+    it('removes a blob only if it was not finished again', async () => {
       const digest = await push(blobs, bytes(1_000));
       assert.equal(await blobs.remove(digest, { before: now }), false);
       assert.deepEqual(await blobs.stat(digest), { size: 1_000 });
@@ -171,22 +171,22 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       assert.equal(await blobs.stat(digest), undefined);
     });
 
-    it('never loses a blob to a collector that decided before it was finished again', async () => {
+    it('keeps a blob that is finished while a conditional remove runs', async () => {
       const content = bytes(1_000);
       const digest = await push(blobs, content);
       now += 1;
-      for (let round = 0; round < 60; round++) {
+      for (let delay = 0; delay < 60; delay++) {
         const id = await blobs.begin();
         await blobs.append(id, 0, chunked(content));
         const finished = blobs.finish(id, digest);
-        for (let waited = 0; waited < round; waited++) await nextTurn();
+        for (let waited = 0; waited < delay; waited++) await nextTurn();
         await Promise.all([finished, blobs.remove(digest, { before: now })]);
-        assert.deepEqual(await blobs.stat(digest), { size: 1_000 }, `round ${round}`);
+        assert.deepEqual(await blobs.stat(digest), { size: 1_000 }, `delay ${delay}`);
         now += 1;
       }
     });
 
-    it('lists blobs in order and goes on after any of them', async () => {
+    it('lists blobs in order, and starts after any digest', async () => {
       const digests: string[] = [];
       for (let seed = 1; seed <= 12; seed++) {
         const content = bytes(seed, seed);
@@ -196,7 +196,7 @@ export function blobCases(name: string, create: () => Promise<Storage>): void {
       const listed = async (after?: string) => (await all(blobs.list(after))).map(({ digest }) => digest);
       assert.deepEqual(await listed(), digests);
       for (const [index, digest] of digests.entries()) assert.deepEqual(await listed(digest), digests.slice(index + 1));
-      assert.deepEqual(await listed(`sha256:${'f'.repeat(64)}`), digests.slice(8), 'one that is not there');
+      assert.deepEqual(await listed(`sha256:${'f'.repeat(64)}`), digests.slice(8), 'a digest that does not exist');
     });
   });
 }

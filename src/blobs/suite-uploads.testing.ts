@@ -3,14 +3,14 @@ import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Blobs } from './blobs.ts';
 import { all, bytes, chunked, digestOf, failing, pull, push } from './content.testing.ts';
-import type { Storage } from './suite.testing.ts';
+import type { TestStorage } from './storage.testing.ts';
 
-const NOT_UPLOADS = ['', '.', '..', '../blobs', 'a/b', '%2e%2e', 'x\0', crypto.randomUUID(), 'a'.repeat(100_000)];
+const UNKNOWN_IDS = ['', '.', '..', '../blobs', 'a/b', '%2e%2e', 'x\0', crypto.randomUUID(), 'a'.repeat(100_000)];
 const unknown = failing({ reason: 'unknown', kind: 'upload' });
 
-export function uploadCases(name: string, create: () => Promise<Storage>): void {
+export function uploadCases(name: string, create: () => Promise<TestStorage>): void {
   describe(`uploads on ${name}`, () => {
-    let storage: Storage;
+    let storage: TestStorage;
     let blobs: Blobs;
 
     beforeEach(async () => {
@@ -24,7 +24,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.deepEqual(await all(blobs.uploads()), []);
     };
 
-    it('takes content in several appends, and tells where it goes on', async () => {
+    it('accepts several appends, and returns the offset of the next one', async () => {
       const content = bytes(200_000);
       const id = await blobs.begin();
       assert.equal(await blobs.offset(id), 0);
@@ -38,7 +38,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.equal(await blobs.offset(id), undefined);
     });
 
-    it('takes chunks of any size', async () => {
+    it('accepts chunks of any size', async () => {
       const content = bytes(3_000_000);
       for (const sizes of [[1, 0, 2, 300, 65_536, 1_048_577], [3_000_000], [997]]) {
         const id = await blobs.begin();
@@ -49,7 +49,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       }
     });
 
-    it('says of each chunk when it needs it no more, so that its memory can be used again', async () => {
+    it('calls `done` for each chunk when its memory can be reused', async () => {
       const content = bytes(300_000);
       const chunks = await all(chunked(Buffer.from(content), [100_000]));
       const id = await blobs.begin();
@@ -60,7 +60,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.ok(content.equals(await pull(blobs, digestOf(content))));
     });
 
-    it('never shows content that does not match its digest', async () => {
+    it('deletes an upload that does not match its digest', async () => {
       for (const algorithm of ['sha256', 'sha512'] as const) {
         const [claimed, given] = [bytes(1_000), bytes(999)];
         const [expected, actual] = [digestOf(claimed, algorithm), digestOf(given, algorithm)];
@@ -72,7 +72,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       }
     });
 
-    it('refuses an append out of order and tells where to go on', async () => {
+    it('refuses an append at another offset, with the right offset', async () => {
       const content = bytes(1_000);
       const id = await blobs.begin();
       await blobs.append(id, 0, chunked(content.subarray(0, 400)));
@@ -83,7 +83,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       await blobs.finish(id, digestOf(content));
     });
 
-    it('keeps what a source gave before it failed', async () => {
+    it('keeps the bytes of a source that failed later', async () => {
       const content = bytes(500_000);
       const id = await blobs.begin();
       const reset = new Error('read ECONNRESET');
@@ -94,7 +94,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       await blobs.finish(id, digestOf(content));
     });
 
-    it('takes a stream that is destroyed half-way for a failed source', async () => {
+    it('treats a destroyed stream as a failed source', async () => {
       const id = await blobs.begin();
       const request = new PassThrough();
       request.write(bytes(1_000));
@@ -105,17 +105,17 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.equal(await blobs.cancel(id), true);
     });
 
-    it('refuses more than the limit, and leaves the stream open for an answer', async () => {
+    it('refuses more bytes than the limit, and does not destroy the stream', async () => {
       const id = await blobs.begin();
       await blobs.append(id, 0, chunked(bytes(100)), { limit: 100 });
       const request = Readable.from([bytes(50), bytes(51), bytes(52)]);
       await assert.rejects(blobs.append(id, 100, request, { limit: 200 }), failing({ reason: 'large', limit: 200 }));
       assert.equal(request.destroyed, false);
-      assert.equal((await request.toArray()).length, 1, 'the rest is there to be drained');
+      assert.equal((await request.toArray()).length, 1, 'the rest of the stream can be read');
       assert.equal(await blobs.offset(id), 150);
     });
 
-    it('lets one request at a time work on an upload', async () => {
+    it('allows one request at a time to write to an upload', async () => {
       const content = bytes(1_000);
       const id = await blobs.begin();
       const request = new PassThrough();
@@ -129,7 +129,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       await blobs.finish(id, digestOf(content));
     });
 
-    it('takes the same content from several at once', async () => {
+    it('accepts concurrent uploads of the same content', async () => {
       const content = bytes(300_000);
       const digests = await Promise.all(Array.from({ length: 5 }, () => push(blobs, content)));
       assert.deepEqual(new Set(digests), new Set([digestOf(content)]));
@@ -137,7 +137,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.deepEqual(await all(blobs.uploads()), []);
     });
 
-    it('cancels', async () => {
+    it('cancels uploads', async () => {
       const id = await blobs.begin();
       await blobs.append(id, 0, chunked(bytes(1_000)));
       assert.equal(await blobs.cancel(id), true);
@@ -146,8 +146,8 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       await nothingStored();
     });
 
-    it('knows nothing of uploads that are not there', async () => {
-      for (const id of NOT_UPLOADS) {
+    it('reports uploads that do not exist', async () => {
+      for (const id of UNKNOWN_IDS) {
         assert.equal(await blobs.offset(id), undefined);
         assert.equal(await blobs.cancel(id), false);
         await assert.rejects(blobs.append(id, 0, chunked(bytes(1))), unknown);
@@ -169,7 +169,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       for (const { changed } of listed) assert.ok(Math.abs(changed - Date.now()) < 60_000, String(changed));
     });
 
-    it('goes on with an upload after a restart', async () => {
+    it('continues an upload after a restart', async () => {
       const content = bytes(900_000);
       const id = await blobs.begin();
       await blobs.append(id, 0, chunked(content.subarray(0, 400_000)));
@@ -180,7 +180,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
       assert.ok(content.equals(await pull(restarted, digestOf(content))));
     });
 
-    it('holds a few megabytes of an upload of any size', async () => {
+    it('uses a few megabytes of memory for an upload of any size', async () => {
       const chunk = bytes(65_536);
       const before = process.memoryUsage().arrayBuffers;
       let most = 0;
@@ -191,7 +191,7 @@ export function uploadCases(name: string, create: () => Promise<Storage>): void 
         }
       };
       await blobs.append(await blobs.begin(), 0, source());
-      // What the collector of garbage has not yet seen counts too; a buffer of all of it would be 192.
+      // Includes memory that is not garbage collected yet. A buffer of the whole upload would take 192 MiB.
       assert.ok(most < 96 * 1024 * 1024, `${most >> 20} MiB`);
     });
   });

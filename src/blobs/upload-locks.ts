@@ -4,33 +4,39 @@ import { DatabaseSync } from 'node:sqlite';
 import { unlessMissing } from './errors.ts';
 import type { Layout } from './layout.ts';
 
-/** Runs work on an upload unless somebody else is at it, in this process or another; then it answers nothing. */
-export type UploadLocks = <T>(id: string, work: () => Promise<T>) => Promise<{ readonly value: T } | undefined>;
+export interface UploadLocks {
+  /** Runs `work` with the lock of an upload. Returns undefined if the upload is locked, in this or another process. */
+  tryRun<T>(id: string, work: () => Promise<T>): Promise<{ readonly value: T } | undefined>;
+}
 
 /**
- * Several processes may serve one directory. A lock file alone would outlive a process that is killed; a lock of SQLite on
- * it, the only file lock that Node has, ends with the process that holds it.
+ * Locks uploads, because several processes may serve one directory. The existence of a file cannot be the lock: the
+ * file would remain when its process is killed. So the lock is that of SQLite on the file, which is the only file lock
+ * that Node has. It ends with its process.
  */
 export async function createUploadLocks(layout: Layout): Promise<UploadLocks> {
-  await sweep(layout);
-  const busy = new Set<string>();
+  await deleteStaleLocks(layout);
+  const locked = new Set<string>();
 
-  return async (id, work) => {
-    if (busy.has(id)) return undefined;
-    busy.add(id);
-    try {
-      const release = tryLock(layout.lock(id));
-      if (release === undefined) return undefined;
+  return {
+    async tryRun(id, work) {
+      if (locked.has(id)) return undefined;
+      locked.add(id);
       try {
-        return { value: await work() };
+        const release = tryLock(layout.lock(id));
+        if (release === undefined) return undefined;
+        try {
+          return { value: await work() };
+        } finally {
+          // The lock file is deleted only after its upload. A process that has just opened the file then finds no
+          // upload, and ids are never reused.
+          if (await isDeleted(layout, id)) await rm(layout.lock(id), { force: true });
+          release();
+        }
       } finally {
-        // Only when the upload is gone: whoever still waits at this file finds no upload, and nobody makes one under the same id.
-        if (await isGone(layout, id)) await rm(layout.lock(id), { force: true });
-        release();
+        locked.delete(id);
       }
-    } finally {
-      busy.delete(id);
-    }
+    },
   };
 }
 
@@ -50,12 +56,12 @@ function tryLock(path: string): (() => void) | undefined {
   }
 }
 
-const isGone = async (layout: Layout, id: string): Promise<boolean> =>
+const isDeleted = async (layout: Layout, id: string): Promise<boolean> =>
   (await unlessMissing(stat(layout.upload(id)))) === undefined;
 
-/** A process that was killed may have left the lock of an upload that had gone. */
-async function sweep(layout: Layout): Promise<void> {
+/** Deletes lock files whose upload does not exist: a process was killed before it deleted them. */
+async function deleteStaleLocks(layout: Layout): Promise<void> {
   for (const id of await readdir(layout.locks)) {
-    if (await isGone(layout, id)) await rm(layout.lock(id), { force: true });
+    if (await isDeleted(layout, id)) await rm(layout.lock(id), { force: true });
   }
 }

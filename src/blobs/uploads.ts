@@ -14,66 +14,70 @@ import type { UploadLocks } from './upload-locks.ts';
 export interface UploadOptions {
   readonly layout: Layout;
   readonly clock: Clock;
-  readonly liveHashes: number;
-  readonly locked: UploadLocks;
-  /** Makes a file that is complete and durable visible as a blob. */
-  place(path: string, digest: Digest): Promise<void>;
+  readonly cachedHashes: number;
+  readonly locks: UploadLocks;
+  /** Renames a complete and synced file to the file of a blob. */
+  publish(path: string, digest: Digest): Promise<void>;
 }
 
 export type Uploads = Pick<Blobs, 'begin' | 'append' | 'offset' | 'finish' | 'cancel' | 'uploads'>;
 
-/** Clients nearly always want this one, and say so only at the end; another is computed by reading the file again. */
-const LIVE_ALGORITHM: Algorithm = 'sha256';
+/**
+ * The algorithm by which chunks are hashed as they arrive. A client names its algorithm only at the end. It is nearly
+ * always this one; for another one the file is read again.
+ */
+const EXPECTED_ALGORITHM: Algorithm = 'sha256';
 
 const UPLOAD_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** After these, nobody knows what the file holds; and on a full disk, its space is what the server needs next. */
+/** Errors after which the upload is deleted: its content is unknown or wrong. Deleting it also frees a full disk. */
 const FATAL = new Set<string>(['mismatch', 'full', 'failed']);
 
-export function createUploads({ layout, clock, liveHashes, locked, place }: UploadOptions): Uploads {
-  // The state of a hash cannot be stored, so it lives here between two requests; after a restart, or when it had to make
-  // room, the bytes so far are read again. `size` tells whether it stands for all that is in the file.
-  const live = createLru<string, { hash: Hash; size: number }>(liveHashes);
+export function createUploads({ layout, clock, cachedHashes, locks, publish }: UploadOptions): Uploads {
+  // The state of a hash cannot be stored, so it is kept in memory between two requests. After a restart, or if it was
+  // evicted, the file is read again. `size` is the number of hashed bytes: a hash is used only if it covers the whole
+  // file.
+  const hashes = createLru<string, { hash: Hash; size: number }>(cachedHashes);
 
-  /** One request at a time works on an upload, whichever process it came to. */
-  async function alone<T>(id: string, work: (path: string) => Promise<T>): Promise<T> {
-    const done = await locked(id, () => work(layout.upload(id)));
-    if (done === undefined) throw new BlobError({ reason: 'busy' });
-    return done.value;
+  /** Only one request at a time can write to an upload, over all processes. */
+  async function withLock<T>(id: string, work: (path: string) => Promise<T>): Promise<T> {
+    const result = await locks.tryRun(id, () => work(layout.upload(id)));
+    if (result === undefined) throw new BlobError({ reason: 'busy' });
+    return result.value;
   }
 
-  async function edit<T>(id: string, work: (file: FileHandle, size: number) => Promise<T>): Promise<T> {
+  async function withFile<T>(id: string, work: (file: FileHandle, size: number) => Promise<T>): Promise<T> {
     const unknown = new BlobError({ reason: 'unknown', kind: 'upload' });
     if (!UPLOAD_ID.test(id)) throw unknown;
-    return alone(id, async (path) => {
+    return withLock(id, async (path) => {
       const file = await unlessMissing(open(path, 'r+'));
       if (file === undefined) throw unknown;
       try {
         const { size } = await file.stat();
-        return await orDrop(path, work(file, size));
+        return await deleteIfFatal(path, work(file, size));
       } finally {
         await file.close();
       }
     });
   }
 
-  async function orDrop<T>(path: string, work: Promise<T>): Promise<T> {
+  async function deleteIfFatal<T>(path: string, work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (cause) {
       const error = asBlobError(cause);
-      // Should this fail too, the collector of stale uploads comes by later.
+      // If this fails too, garbage collection deletes the upload later.
       if (error instanceof BlobError && FATAL.has(error.reason)) await rm(path).catch(() => {});
       throw error;
     }
   }
 
   async function hashOf(file: FileHandle, size: number, algorithm: Algorithm, id: string): Promise<Hash> {
-    const known = live.get(id);
-    live.delete(id);
-    if (known?.size === size && algorithm === LIVE_ALGORITHM) return known.hash;
+    const cached = hashes.get(id);
+    hashes.delete(id);
+    if (cached?.size === size && algorithm === EXPECTED_ALGORITHM) return cached.hash;
     const hash = createHash(algorithm);
-    await copyRange(file, 0, size, async (piece) => void hash.update(piece));
+    await copyRange(file, 0, size, async (chunk) => void hash.update(chunk));
     return hash;
   }
 
@@ -86,24 +90,24 @@ export function createUploads({ layout, clock, liveHashes, locked, place }: Uplo
     },
 
     append: (id, offset, source, { limit = Infinity, done } = {}) =>
-      edit(id, async (file, size) => {
+      withFile(id, async (file, size) => {
         if (offset !== size) throw new BlobError({ reason: 'offset', offset: size });
-        const hash = await hashOf(file, size, LIVE_ALGORITHM, id);
+        const hash = await hashOf(file, size, EXPECTED_ALGORITHM, id);
         const writer = createHashingWriter(file, size, hash, done);
-        let stopped: BlobError | undefined;
-        const interrupted = (cause: unknown): void => {
-          stopped = new BlobError({ reason: 'interrupted', offset: writer.end }, cause);
+        let failure: BlobError | undefined;
+        const onInterrupted = (cause: unknown): void => {
+          failure = new BlobError({ reason: 'interrupted', offset: writer.end }, cause);
         };
-        for await (const chunk of chunksOf(source, interrupted)) {
+        for await (const chunk of chunksOf(source, onInterrupted)) {
           if (writer.end + chunk.length > limit) {
-            stopped = new BlobError({ reason: 'large', limit });
+            failure = new BlobError({ reason: 'large', limit });
             break;
           }
           await writer.write(chunk);
         }
         await writer.flush();
-        live.set(id, { hash, size: writer.end });
-        if (stopped !== undefined) throw stopped;
+        hashes.set(id, { hash, size: writer.end });
+        if (failure !== undefined) throw failure;
         return writer.end;
       }),
 
@@ -114,25 +118,25 @@ export function createUploads({ layout, clock, liveHashes, locked, place }: Uplo
 
     async finish(id, text) {
       const digest = parseDigest(text);
-      return edit(id, async (file, size) => {
+      return withFile(id, async (file, size) => {
         const { algorithm } = digest;
         const hex = (await hashOf(file, size, algorithm, id)).digest('hex');
         if (hex !== digest.hex) {
           throw new BlobError({ reason: 'mismatch', expected: text, actual: formatDigest({ algorithm, hex }) });
         }
-        // The last append may be long ago, and a blob must not be born old: its age decides when it may be collected.
+        // Garbage collection deletes old blobs. The last append may be long ago, so the blob gets the current time.
         const now = new Date(clock());
         await file.utimes(now, now);
         await file.sync();
-        await place(layout.upload(id), digest);
+        await publish(layout.upload(id), digest);
         return { size };
       });
     },
 
     async cancel(id) {
       if (!UPLOAD_ID.test(id)) return false;
-      return alone(id, async (path) => {
-        live.delete(id);
+      return withLock(id, async (path) => {
+        hashes.delete(id);
         return (await unlessMissing(unlink(path).then(() => true))) ?? false;
       });
     },
@@ -146,14 +150,14 @@ export function createUploads({ layout, clock, liveHashes, locked, place }: Uplo
   };
 }
 
-/** The chunks up to the end or the failure of the source, which it reports and does not throw. */
+/** Yields the chunks of the source. If the source fails, calls `onInterrupted` and ends. */
 async function* chunksOf(
   source: AsyncIterable<Uint8Array>,
-  interrupted: (cause: unknown) => void,
+  onInterrupted: (cause: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* source instanceof Readable ? source.iterator({ destroyOnReturn: false }) : source;
   } catch (cause) {
-    interrupted(cause);
+    onInterrupted(cause);
   }
 }

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
-import { example } from './help.ts';
+import { addExamples } from './help.ts';
 import type { ResourceSpec } from './resource/spec.ts';
 
 interface Area {
   readonly name: string;
   readonly description: string;
-  /** Those whose commands all follow from the contract. */
+  /** Resources whose commands are all derived from the contract. */
   readonly resources?: () => Promise<readonly ResourceSpec[]>;
-  /** Commands of their own. */
+  /** Adds other commands. */
   readonly commands?: () => Promise<(area: Command) => void>;
 }
 
-/** Areas whose commands need the contract. */
+/** The areas, whose commands need the contract. */
 const areas: readonly Area[] = [
   {
     name: 'iam',
@@ -20,33 +20,33 @@ const areas: readonly Area[] = [
   },
   {
     name: 'repos',
-    description: 'repositories of images, and their READMEs',
+    description: 'image repositories and their READMEs',
     commands: async () => (await import('./registry/resources.ts')).addRepos,
   },
   {
     name: 'tags',
-    description: 'names of images',
+    description: 'tags of images',
     commands: async () => (await import('./registry/resources.ts')).addTags,
   },
   {
     name: 'images',
-    description: 'what images run on, and how large they are',
+    description: 'architectures and sizes of images',
     commands: async () => (await import('./registry/resources.ts')).addImages,
   },
   {
     name: 'advisories',
-    description: 'how vulnerabilities affect packages',
-    commands: async () => (await import('./advisories.ts')).addAdvisories,
+    description: 'histories of vulnerabilities in packages',
+    commands: async () => (await import('./advisories/advisories.ts')).addAdvisories,
   },
   {
     name: 'vulns',
-    description: 'what is known of vulnerabilities',
+    description: 'vulnerability metadata, such as severities',
     commands: async () => (await import('./vulns.ts')).addVulns,
   },
   {
     name: 'reports',
-    description: 'what scanners found in images',
-    commands: async () => (await import('./reports.ts')).addReports,
+    description: 'reports of vulnerability scanners about images',
+    commands: async () => (await import('./reports/reports.ts')).addReports,
   },
   {
     name: 'libraries',
@@ -55,14 +55,14 @@ const areas: readonly Area[] = [
   },
   {
     name: 'events',
-    description: 'subscriptions to events, and how deliveries went',
+    description: 'subscriptions to events and their deliveries',
     commands: async () => (await import('./events/events.ts')).addEvents,
   },
 ];
 
 export const areaNames: readonly string[] = areas.map(({ name }) => name);
 
-/** Adds the areas, with all their commands where a command line names them: reading the contract takes longer than the rest of a start. */
+/** Adds the areas. Only those that the command line names get their commands, because loading the contract is slow. */
 export async function addAreas(program: Command, args: readonly string[]): Promise<void> {
   for (const { name, description, resources, commands } of areas) {
     const area = program.command(name).description(description);
@@ -72,6 +72,6 @@ export async function addAreas(program: Command, args: readonly string[]): Promi
     const { addResource } = await import('./resource/commands.ts');
     const specs = await resources();
     for (const spec of specs) addResource(area, spec);
-    example(area, ...specs.map((spec) => `wharf ${name} ${spec.name} list`));
+    addExamples(area, ...specs.map((spec) => `wharf ${name} ${spec.name} list`));
   }
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from './program.ts';
+import { v8Flags } from './v8-flags.ts';
 
 const entry = fileURLToPath(new URL('wharf.js', import.meta.url));
 
@@ -18,39 +19,34 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** Starts the real program, with no variables but these, and without the configuration of whoever runs the tests. */
+/** Starts the real program with these environment variables only, and without the configuration of the user. */
 export function start(
   args: readonly string[],
   env: Record<string, string>,
 ): { child: ChildProcess; done: Promise<Result> } {
   const { promise, resolve } = Promise.withResolvers<Result>();
   const options = { env: { PATH: process.env.PATH, XDG_CONFIG_HOME: '/nonexistent', ...env } };
-  const child = execFile(process.execPath, [entry, ...args], options, (error, stdout, stderr) => {
+  const child = execFile(process.execPath, [...v8Flags, entry, ...args], options, (error, stdout, stderr) => {
     resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr });
   });
   return { child, done: promise };
 }
 
-/** Runs the real program to its end, with this on its standard input. */
+/** Runs the real program to its end. `input` is its standard input. */
 export function wharf(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Result> {
   const { child, done } = start(args, env);
   child.stdin?.end(input);
   return done;
 }
 
-/** A terminal of this many columns. */
-export interface Screen {
-  readonly columns?: number;
-}
-
 /**
- * Runs a command line in this process, which saves the start of another. Variables that are ours are those given here and
- * no others.
+ * Runs a command line in this process, which is faster than starting another. Of the variables that begin with WHARF_
+ * only those in `env` are set. With `columns`, the output is a terminal.
  */
-export async function runHere(
+export async function runInProcess(
   args: readonly string[],
   env: Record<string, string> = {},
-  { columns }: Screen = {},
+  { columns }: { readonly columns?: number } = {},
 ): Promise<Result> {
   const before = { ...process.env };
   for (const name of Object.keys(before)) if (name.startsWith('WHARF_')) delete process.env[name];
@@ -65,7 +61,7 @@ export async function runHere(
       writeErr: (text) => {
         stderr += text;
       },
-      // Commander asks for a number, and its own answer is undefined where there is no terminal.
+      // Commander declares a number, but returns undefined itself without a terminal.
       getOutHelpWidth: () => columns as number,
       getErrHelpWidth: () => columns as number,
     });
@@ -76,15 +72,15 @@ export async function runHere(
   }
 }
 
-/** A directory that goes away with the test. */
-export function scratch(t: TestContext): string {
+/** Creates a directory that is deleted after the test. */
+export function temporaryDirectory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'wharf-cli-'));
   t.after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-/** A request as the stand-in for a server got it. */
-export interface Received {
+/** A request that the fake server received. */
+export interface ReceivedRequest {
   readonly verb: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -92,18 +88,21 @@ export interface Received {
   readonly body: string;
 }
 
-/** What it answers: a status and a text, or a value to be sent as JSON. */
-export type Answer = { readonly status: number; readonly text: string } | { readonly json: unknown };
+/** The response of the fake server: a status and a text, or a JSON value. */
+export type FakeResponse = { readonly status: number; readonly text: string } | { readonly json: unknown };
 
-/** A stand-in for a server: its address. It goes away with the test. */
-export async function standIn(t: TestContext, answer: (request: Received) => Answer): Promise<string> {
+/** Starts a fake server that is stopped after the test, and returns its URL. */
+export async function startFakeServer(
+  t: TestContext,
+  respond: (request: ReceivedRequest) => FakeResponse,
+): Promise<string> {
   const server = createServer(async (req, res) => {
     const body = (await req.toArray()).join('');
-    const { pathname, searchParams } = new URL(req.url ?? '', 'http://stand-in');
+    const { pathname, searchParams } = new URL(req.url ?? '', 'http://fake-server');
     const { method = '', headers } = req;
-    const given = answer({ verb: method, path: pathname, query: searchParams, headers, body });
-    if ('json' in given) res.end(JSON.stringify(given.json));
-    else res.writeHead(given.status).end(given.text);
+    const response = respond({ verb: method, path: pathname, query: searchParams, headers, body });
+    if ('json' in response) res.end(JSON.stringify(response.json));
+    else res.writeHead(response.status).end(response.text);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());

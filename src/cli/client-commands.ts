@@ -6,7 +6,7 @@ import { addPing } from './ping.ts';
 import { addRegistry } from './registry/registry.ts';
 import { addKeys } from './server/keys.ts';
 
-/** Every command but `serve`. */
+/** Adds every command except `serve`. */
 export async function addClientCommands(program: Command, args: readonly string[]): Promise<void> {
   addAuth(program);
   await addAreas(program, args);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Docker finds this program on the PATH, where Node may be missing or too old: the one that comes with the package goes first.
+# Docker runs this program with a PATH on which Node can be missing or too old. The Node of the package is preferred.
 here=$(dirname "$(readlink -f "$0")")
 node=$here/../../node_modules/node/bin/node
 [ -x "$node" ] || node=node

@@ -1,6 +1,9 @@
 import { text } from 'node:stream/consumers';
-import { help } from './registry/credential-helper.ts';
+import { runCredentialHelper } from './registry/credential-helper.ts';
 
-const { text: answer, code } = await help({ verb: process.argv[2], input: await text(process.stdin) });
-process.stdout.write(answer);
+const { text: output, code } = await runCredentialHelper({
+  command: process.argv[2],
+  input: await text(process.stdin),
+});
+process.stdout.write(output);
 process.exitCode = code;

@@ -1,6 +1,6 @@
 import { Code } from '../base/errors.ts';
 
-/** How the program ends, so that scripts can tell failures apart. */
+/** The exit codes. They let scripts distinguish failures. */
 export const ExitCode = {
   ok: 0,
   failure: 1,
@@ -15,21 +15,21 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** For people; the help prints it. */
+/** The descriptions in the help. */
 export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
-  [ExitCode.ok]: 'done',
+  [ExitCode.ok]: 'success',
   [ExitCode.failure]: 'any other failure',
-  [ExitCode.usage]: 'the command line is wrong; nothing was sent',
-  [ExitCode.unauthenticated]: 'no token, or not a good one',
+  [ExitCode.usage]: 'invalid command line; nothing was sent',
+  [ExitCode.unauthenticated]: 'no token, or an invalid token',
   [ExitCode.denied]: 'permission denied',
   [ExitCode.notFound]: 'not found',
-  [ExitCode.conflict]: 'it exists already, or somebody else was faster',
-  [ExitCode.precondition]: 'the state forbids it, such as a group that is not empty',
-  [ExitCode.invalid]: 'the server refuses a value',
-  [ExitCode.unavailable]: 'the server cannot be reached, or is too slow',
+  [ExitCode.conflict]: 'the resource exists already, or was changed concurrently',
+  [ExitCode.precondition]: 'a precondition failed, such as deleting a group that is not empty',
+  [ExitCode.invalid]: 'the server rejected a value',
+  [ExitCode.unavailable]: 'the server cannot be reached, or did not respond in time',
 };
 
-const byCode: Partial<Readonly<Record<number, ExitCode>>> = {
+const exitCodeByStatus: Partial<Readonly<Record<number, ExitCode>>> = {
   [Code.UNAUTHENTICATED]: ExitCode.unauthenticated,
   [Code.PERMISSION_DENIED]: ExitCode.denied,
   [Code.NOT_FOUND]: ExitCode.notFound,
@@ -42,10 +42,10 @@ const byCode: Partial<Readonly<Record<number, ExitCode>>> = {
   [Code.DEADLINE_EXCEEDED]: ExitCode.unavailable,
 };
 
-/** The exit code for a status of the API. */
-export const exitCodeOf = (code: number): ExitCode => byCode[code] ?? ExitCode.failure;
+/** Returns the exit code for a status code of the API. */
+export const exitCodeOf = (code: number): ExitCode => exitCodeByStatus[code] ?? ExitCode.failure;
 
-/** A failure with an exit code of its own. `details` are further lines below the message. */
+/** An error with an exit code. `details` are printed below the message, one per line. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
@@ -58,6 +58,6 @@ export class CliError extends Error {
   }
 }
 
-/** What was typed cannot be done, whatever the server says. */
-export const misused = (message: string, details: readonly string[] = []): CliError =>
+/** An error in the command line. */
+export const usageError = (message: string, details: readonly string[] = []): CliError =>
   new CliError(ExitCode.usage, message, details);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
 
-/** Every command shows how it is used; a test sees to it. */
-export const example = (command: Command, ...lines: string[]): Command =>
+/** Adds examples to the help of a command. A test checks that every command has one. */
+export const addExamples = (command: Command, ...lines: string[]): Command =>
   command.addHelpText('after', `\nExample:\n${lines.map((line) => `  ${line}\n`).join('')}`);

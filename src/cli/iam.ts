@@ -6,10 +6,10 @@ import { IdentitySchema } from '../contract/gen/chainguard/platform/iam/v2/ident
 import { IdentityProviderSchema } from '../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RoleSchema, RolesService } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { CliError, ExitCode, misused } from './exit-codes.ts';
-import { setAt, valueAt } from './resource/body.ts';
-import { listAll } from './resource/list.ts';
-import type { Complete, ResourceSpec } from './resource/spec.ts';
+import { CliError, ExitCode, usageError } from './exit-codes.ts';
+import { listAll } from './resource/list-all.ts';
+import { getField, setField } from './resource/request-body.ts';
+import type { CompleteBody, ResourceSpec } from './resource/spec.ts';
 
 /** The resources of `wharf iam`. */
 export const resources: readonly ResourceSpec[] = [
@@ -100,10 +100,10 @@ export const resources: readonly ResourceSpec[] = [
   },
 ];
 
-/** Lets a role be given by name, where only one of that name can be handed out in the group. */
-function roleByName(field: DescField): Complete {
+/** Replaces the name of a role by its uid, if exactly one role of that name can be bound in the group. */
+function roleByName(field: DescField): CompleteBody {
   return async (body, { api, group }) => {
-    const name = valueAt(body, [field]);
+    const name = getField(body, [field]);
     if (typeof name !== 'string' || name === '' || isUid(name)) return;
     const { roles } = await listAll(api, {
       method: RolesService.method.listRoles,
@@ -111,17 +111,18 @@ function roleByName(field: DescField): Complete {
       fields: { name },
       limit: Number.POSITIVE_INFINITY,
     });
-    const uids = (roles as { uid: string }[]).map(({ uid }) => uid).filter((uid) => isInReach(uid, group));
+    const uids = (roles as { uid: string }[]).map(({ uid }) => uid).filter((uid) => canBindIn(group, uid));
     const [uid, ...others] = uids;
     const quoted = JSON.stringify(name);
-    if (uid === undefined) throw new CliError(ExitCode.notFound, `no role named ${quoted} can be given here`);
-    if (others.length > 0) throw misused(`${uids.length} roles are named ${quoted}; give the uid of one:`, uids);
-    setAt(body, [field], uid);
+    if (uid === undefined) throw new CliError(ExitCode.notFound, `no role named ${quoted} can be bound in this group`);
+    if (others.length > 0)
+      throw usageError(`${uids.length} roles are named ${quoted}: give the uid of one of them:`, uids);
+    setField(body, [field], uid);
   };
 }
 
-/** A role is built in, or belongs to a group and all below it. */
-function isInReach(role: string, group: string): boolean {
-  const home = parentOf(role);
-  return home === ROOT || isWithin(group, home);
+/** A built-in role can be bound in every group, another role in its group and the descendants. */
+function canBindIn(group: string, role: string): boolean {
+  const parent = parentOf(role);
+  return parent === ROOT || isWithin(group, parent);
 }

@@ -5,7 +5,7 @@ import { areaNames } from './areas.ts';
 import { ExitCode } from './exit-codes.ts';
 import { createProgram } from './program.ts';
 
-/** What `--help` prints, examples included. */
+/** Returns the output of `--help`, with the examples. */
 function helpOf(command: Command): string {
   const parts: string[] = [];
   command.configureOutput({ writeOut: (part) => void parts.push(part) }).outputHelp();
@@ -23,7 +23,7 @@ test('every command has a description and an example', async () => {
   }
 });
 
-test('every flag says what it is for', async () => {
+test('every flag has a description', async () => {
   for (const command of withDescendants(await createProgram(areaNames))) {
     for (const option of command.options) assert.notEqual(option.description, '', `${command.name()} ${option.long}`);
   }

@@ -30,7 +30,7 @@ const files: Readonly<Record<string, string>> = {
   'node_modules/words/cjs.cjs': `exports.word = 'required';`,
 };
 
-test('modules are found as Node finds them', async (t) => {
+test('modules resolve as without the cache', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-'));
   t.after(() => rm(directory, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -39,8 +39,8 @@ test('modules are found as Node finds them', async (t) => {
   }
   await writeFile(
     join(directory, 'quick.js'),
-    `const { resolveOnce } = await import(${JSON.stringify(new URL('resolution-cache.ts', import.meta.url).href)});
-     resolveOnce();
+    `const { cacheResolution } = await import(${JSON.stringify(new URL('resolution-cache.ts', import.meta.url).href)});
+     cacheResolution();
      await import('./main.js');`,
   );
   const run = async (program: string): Promise<Record<string, unknown>> =>

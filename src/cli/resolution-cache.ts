@@ -1,40 +1,46 @@
 import { type ResolveFnOutput, registerHooks } from 'node:module';
 
 /**
- * For each of some two thousand imports of a start Node asks the disk where the file is, what package it is in, and what that
- * says about its format: a fifth of the start. Yet files of one extension in one place are of one format, and a package is the
- * same one for all of them. So each question is asked once; a file that is not there is noticed when it is read. Directories
- * may be links, as those of some package managers are; single files may not.
+ * Caches the resolution of imports. For each of about two thousand imports Node reads from the disk where the file
+ * is, to which package it belongs and which format that package declares. This takes a fifth of the start. The cache
+ * relies on two facts: files with one extension in one package scope have one format, and a package specifier
+ * resolves to one file for a whole scope. A missing file is noticed when it is read. Directories can be symbolic
+ * links, as some package managers create them. Single files cannot.
  */
-export function resolveOnce(): void {
+export function cacheResolution(): void {
   const formats = new Map<string, string>();
   const packages = new Map<string, ResolveFnOutput>();
 
   registerHooks({
     resolve(specifier, context, resolve) {
       const { parentURL, conditions } = context;
-      // What is required resolves under other conditions, and there is little of it.
+      // require() resolves with other conditions and is rare, so it is not cached.
       if (parentURL === undefined || !conditions.includes('import')) return resolve(specifier, context);
       if (specifier.startsWith('.')) {
         const url = new URL(specifier, parentURL).href;
-        const kind = placeOf(url) + url.slice(url.lastIndexOf('.'));
-        const format = formats.get(kind);
+        const formatKey = packageScopeOf(url) + url.slice(url.lastIndexOf('.'));
+        const format = formats.get(formatKey);
         if (format !== undefined) return { url, format, shortCircuit: true };
-        const found = resolve(specifier, context);
-        if (found.format) formats.set(kind, found.format);
-        return found;
+        const resolved = resolve(specifier, context);
+        if (resolved.format) formats.set(formatKey, resolved.format);
+        return resolved;
       }
-      const name = specifier.startsWith('node:') ? specifier : `${placeOf(parentURL)} ${specifier}`;
-      const known = packages.get(name);
-      if (known !== undefined) return known;
-      const found = { ...resolve(specifier, context), shortCircuit: true };
-      packages.set(name, found);
-      return found;
+      const packageKey = specifier.startsWith('node:') ? specifier : `${packageScopeOf(parentURL)} ${specifier}`;
+      const cached = packages.get(packageKey);
+      if (cached !== undefined) return cached;
+      const resolved = { ...resolve(specifier, context), shortCircuit: true };
+      packages.set(packageKey, resolved);
+      return resolved;
     },
   });
 }
 
-/** Our sources, which are one package. Elsewhere a place is a directory, as there may be a package.json in any. */
+/** The sources of this project, which are one package. */
 const SOURCES = new URL('..', import.meta.url).href;
 
-const placeOf = (url: string): string => (url.startsWith(SOURCES) ? SOURCES : url.slice(0, url.lastIndexOf('/') + 1));
+/**
+ * The package scope of a file. Outside of the sources it is the directory, because any directory can have a
+ * package.json.
+ */
+const packageScopeOf = (url: string): string =>
+  url.startsWith(SOURCES) ? SOURCES : url.slice(0, url.lastIndexOf('/') + 1);

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { VulnerabilityMetadataSchema } from '../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { VulnerabilityImportsService } from '../contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import { decodeVulnerabilities } from '../formats/advisories.ts';
+import { decodeVulnerabilityMetadata } from '../formats/advisories/decode-advisories.ts';
 import { createApi } from './client/api.ts';
-import { contextOf } from './context.ts';
-import { example } from './help.ts';
+import { readContext } from './client-options.ts';
+import { addExamples } from './help.ts';
+import { openSource } from './imports/import-source.ts';
 import { addImportOptions, type ImportOptions } from './imports/options.ts';
-import { runImport } from './imports/run.ts';
-import { openSource } from './imports/source.ts';
+import { runImport } from './imports/run-import.ts';
 import { addVerb } from './resource/commands.ts';
 import type { ResourceSpec } from './resource/spec.ts';
 
@@ -22,28 +22,28 @@ const vulnerabilities: ResourceSpec = {
 export function addVulns(area: Command): void {
   addImport(area);
   addVerb(area, 'list', vulnerabilities);
-  example(area, 'wharf vulns import osv.jsonl.gz --parent $GROUP', 'wharf vulns list --ids CVE-2024-1234');
+  addExamples(area, 'wharf vulns import osv.jsonl.gz --parent $GROUP', 'wharf vulns list --ids CVE-2024-1234');
 }
 
 function addImport(area: Command): void {
   const command = addImportOptions(
-    area.command('import').description('take in what OSV records say of vulnerabilities'),
+    area.command('import').description('import vulnerability metadata from OSV records'),
   );
-  example(
+  addExamples(
     command,
     'wharf vulns import osv.jsonl.gz --parent $GROUP',
     'wharf vulns import ./osv all.zip --parent $GROUP --refusals refused.jsonl',
   );
   command.action(async (paths: string[], { parent, refusals }: ImportOptions) => {
-    const context = await contextOf(command);
+    const context = await readContext(command);
     const source = await openSource(paths);
     const api = createApi(context);
     const { importVulnerabilities } = VulnerabilityImportsService.method;
     await runImport(context, {
       what: 'vulnerabilities',
-      items: source.items(decodeVulnerabilities),
+      items: source.items(decodeVulnerabilityMetadata),
       send: (records) => api.call(importVulnerabilities, { path: [parent], body: { vulnerabilities: [...records] } }),
-      reading: source.reading,
+      readProgress: source.progress,
       refusalsFile: refusals,
     });
   });

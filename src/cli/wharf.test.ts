@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { version } from '../base/version.ts';
 import { settings } from '../config.ts';
 import { newOwner, saveOwner } from '../identity/owner/owner-key.ts';
-import { type Result, runHere, scratch, standIn, wharf } from './cli.testing.ts';
+import { type Result, runInProcess, startFakeServer, temporaryDirectory, wharf } from './cli.testing.ts';
 
 /** Nothing on standard output, one line on standard error. */
 function assertOneLine({ stdout, stderr }: Result, expected: RegExp): void {
@@ -15,7 +15,7 @@ function assertOneLine({ stdout, stderr }: Result, expected: RegExp): void {
   assert.match(stderr, expected);
 }
 
-test('--version and --help answer on standard output', async () => {
+test('--version and --help print to standard output', async () => {
   assert.deepEqual(await wharf(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' });
   const { code, stdout, stderr } = await wharf(['serve', '--help']);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
@@ -25,7 +25,7 @@ test('--version and --help answer on standard output', async () => {
   }
 });
 
-test('wrong usage is one line and exit code 2', async () => {
+test('a usage error is one line and exit code 2', async () => {
   const cases: [string[], RegExp][] = [
     [['sreve'], /unknown command 'sreve' \(Did you mean serve\?\)/],
     [['serve', '--lisen', ':80'], /unknown option '--lisen' \(Did you mean --listen\?\)/],
@@ -43,19 +43,19 @@ test('wrong usage is one line and exit code 2', async () => {
     [['config', 'set', 'output', 'xml'], /output="xml" cannot be used: write one of table, json/],
   ];
   for (const [args, expected] of cases) {
-    const result = await runHere(args);
+    const result = await runInProcess(args);
     assertOneLine(result, expected);
     assert.equal(result.code, 2);
   }
 });
 
-test('without a command it prints its help as an error of usage', async () => {
-  const { code, stdout, stderr } = await runHere([]);
+test('without a command it prints its help as a usage error', async () => {
+  const { code, stdout, stderr } = await runInProcess([]);
   assert.deepEqual({ code, stdout }, { code: 2, stdout: '' });
   assert.match(stderr, /^Usage: wharf /);
 });
 
-test('a setting that makes no sense stops the start with one line and exit code 1', async () => {
+test('an invalid setting stops the start with one line and exit code 1', async () => {
   const cases: [string[], Record<string, string>, RegExp][] = [
     [['serve'], { WHARF_LISTEN: 'nowhere' }, /WHARF_LISTEN="nowhere" cannot be used: write host:port/],
     [['serve', '--org', 'NO'], {}, /WHARF_ORG="NO" \(given as --org\) cannot be used/],
@@ -63,7 +63,7 @@ test('a setting that makes no sense stops the start with one line and exit code 
     [['serve'], { WHARF_PUBLIC_URL: 'https://u:hunter2@h' }, /WHARF_PUBLIC_URL="https:.* cannot be used/],
   ];
   for (const [args, env, expected] of cases) {
-    const result = await runHere(args, env);
+    const result = await runInProcess(args, env);
     assertOneLine(result, expected);
     assert.doesNotMatch(result.stderr, /hunter2/);
     assert.equal(result.code, 1);
@@ -71,7 +71,7 @@ test('a setting that makes no sense stops the start with one line and exit code 
 });
 
 test('auth token prints the token and nothing else', async (t) => {
-  const data = scratch(t);
+  const data = temporaryDirectory(t);
   await saveOwner(data, await newOwner());
   const { code, stdout, stderr } = await wharf(['auth', 'token', '--lifetime', '2h'], { WHARF_DATA: data });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
@@ -80,9 +80,9 @@ test('auth token prints the token and nothing else', async (t) => {
   assert.equal(claims.exp - claims.iat, 7200);
 });
 
-test('auth token says in one line that a data directory has no owner', async (t) => {
-  const data = scratch(t);
-  const result = await runHere(['auth', 'token', '--data', data]);
+test('auth token fails with one line if the data directory has no owner', async (t) => {
+  const data = temporaryDirectory(t);
+  const result = await runInProcess(['auth', 'token', '--data', data]);
   assertOneLine(result, new RegExp(`no owner in ${data}: start the server once`));
   assert.equal(result.code, 3);
 });
@@ -97,8 +97,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-test('ping says how long the answer took', async (t) => {
-  const server = await standIn(t, ({ path }) => ({
+test('ping prints the response time', async (t) => {
+  const server = await startFakeServer(t, ({ path }) => ({
     status: path === '/ping/v2/ping' ? 200 : 404,
     text: '{"response":"pong"}',
   }));
@@ -112,35 +112,35 @@ test('ping says how long the answer took', async (t) => {
   assert.deepEqual(rest, { server });
 });
 
-test('ping says what is wrong in one line', async (t) => {
+test('ping prints errors in one line', async (t) => {
   const cases: [status: number, text: string, code: number, words: RegExp][] = [
     [503, '{}', 9, /is reachable but answered 503 Service Unavailable/],
-    [200, '<html>', 1, /not like a Wharfinger server/],
-    [302, '', 1, /answered 302 Found, not like a Wharfinger server/],
+    [200, '<html>', 1, /is not a Wharfinger server/],
+    [302, '', 1, /answered 302 Found: this is not a Wharfinger server/],
   ];
   for (const [status, text, code, words] of cases) {
-    const result = await runHere(['ping', '--server', await standIn(t, () => ({ status, text }))]);
+    const result = await runInProcess(['ping', '--server', await startFakeServer(t, () => ({ status, text }))]);
     assertOneLine(result, words);
     assert.equal(result.code, code);
   }
 
   const vacant = await freePort();
-  // localhost may stand for two addresses, which fail together.
+  // localhost can have two addresses, which fail together.
   for (const server of [`http://127.0.0.1:${vacant}`, `http://localhost:${vacant}`]) {
-    const nobody = await runHere(['ping', '--server', server]);
-    assertOneLine(nobody, new RegExp(`nothing listens at ${server}: start a server with 'wharf serve'`));
-    assert.equal(nobody.code, 9);
+    const refused = await runInProcess(['ping', '--server', server]);
+    assertOneLine(refused, new RegExp(`nothing listens at ${server}: start a server with 'wharf serve'`));
+    assert.equal(refused.code, 9);
   }
 });
 
-test('help works on every level, also for areas that are loaded when named', async () => {
+test('help works on every level, also for areas that are loaded on demand', async () => {
   for (const args of [
     ['iam', '--help'],
     ['help', 'iam'],
     ['iam', 'help', 'groups'],
     ['iam', 'groups', 'list', '--help'],
   ]) {
-    const { code, stdout, stderr } = await runHere(args);
+    const { code, stdout, stderr } = await runInProcess(args);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
     assert.match(stdout, /^Usage: wharf iam/);
   }

@@ -1,79 +1,60 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create, type Message } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { ApiError, invalid } from '../base/errors.ts';
-import {
-  type CreateGroupRequest,
-  type DeleteGroupRequest,
-  GroupSchema,
-  GroupsService,
-} from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { GroupSchema, GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import * as v1 from '../contract/gen/platform/iam/v1/group.platform_pb.js';
-import type { Operation, Operations, ReadContext, WriteContext } from '../resource/operation.ts';
-import { adapt, idOf } from './adapt.ts';
+import { type ReadContext, type WriteContext, writeOperation } from '../resource/operation.ts';
+import { adapt } from './adapt.ts';
+import { requireWrite } from './typed-operation.ts';
 
 const { createGroup, deleteGroup } = GroupsService.method;
 const { Groups } = v1;
 const ctx = {} as ReadContext & WriteContext;
 
-const only = (operations: Operations): Operation => Object.values(operations)[0] ?? assert.fail();
-
-function written(operations: Operations) {
-  const operation = only(operations);
-  assert.equal(operation.mode, 'write');
-  return operation as Extract<Operation, { mode: 'write' }>;
-}
-
-/** Creates groups as v2 would, as far as a test can see. */
-const creating: Operation = {
-  mode: 'write',
-  prepare: async (_ctx, request) => (request as CreateGroupRequest).parent,
-  run: (_ctx, request, prepared) =>
-    create(GroupSchema, { uid: `${prepared}/1`, name: (request as CreateGroupRequest).group?.name ?? '' }),
-  event: (_ctx, _request, response) => ({
+const v2Create = writeOperation(createGroup, {
+  prepare: async (_ctx, { parent }) => parent,
+  run: (_ctx, { group }, prepared) => create(GroupSchema, { uid: `${prepared}/1`, name: group?.name ?? '' }),
+  event: (_ctx, _request, { uid }) => ({
     subject: 'x',
     extensions: {},
-    body: { schema: GroupSchema, message: create(GroupSchema, { uid: (response as unknown as { uid: string }).uid }) },
+    body: { schema: GroupSchema, message: create(GroupSchema, { uid }) },
   }),
-};
-
-const creation = adapt({ [idOf(createGroup)]: creating }, Groups.method.create, createGroup, {
-  request: ({ parent, group }) => ({ parent, group: { name: group?.name ?? '' } }),
-  response: ({ uid, name }) => ({ id: uid, name }),
-  fields: { uid: 'id', name: 'title' },
 });
 
-test('a write is prepared, run and answered in the words of v1', async () => {
-  const { prepare, run } = written(creation);
+const v1Create = adapt(v2Create, Groups.method.create, createGroup, {
+  request: ({ parent, group }) => ({ parent, group: { name: group?.name ?? '' } }),
+  response: ({ uid, name }) => ({ id: uid, name }),
+  v1FieldNames: { uid: 'id', name: 'title' },
+});
+
+test('requests and responses of a write are mapped, also for prepare', async () => {
+  const { prepare, run } = requireWrite(v1Create, Groups.method.create);
   const request = create(v1.CreateGroupRequestSchema, { parent: 'a', group: { name: 'b' } });
   const prepared = await prepare?.(ctx, request);
   assert.deepEqual(await run(ctx, request, prepared), create(v1.GroupSchema, { id: 'a/1', name: 'b' }));
-  assert.deepEqual(Object.keys(creation), ['chainguard.platform.iam.Groups/Create']);
+  assert.deepEqual(Object.keys(v1Create), ['chainguard.platform.iam.Groups/Create']);
 });
 
-test('its event has a body of v1, and what v2 leaves out of it stays out', async () => {
-  const { run, event } = written(creation);
+test('the body of an event is mapped to v1, without the fields that v2 removed', async () => {
+  const { run, event } = requireWrite(v1Create, Groups.method.create);
   const request = create(v1.CreateGroupRequestSchema, { group: { name: 'secret' } });
   const facts = event?.(ctx, request, await run(ctx, request, 'a'));
   assert.equal(facts?.body?.schema.typeName, 'chainguard.platform.iam.Group');
   assert.deepEqual(facts.body.message, create(v1.GroupSchema, { id: 'a/1' }));
 });
 
-test('the event of a deletion has the request of v1 as its body', async () => {
-  const deleting: Operation = {
-    mode: 'write',
-    run: () => create(GroupSchema) as Message,
+test('the body of a delete event is the v1 request', async () => {
+  const v2Delete = writeOperation(deleteGroup, {
+    run: () => create(deleteGroup.output),
     event: (_ctx, request) => ({
-      subject: (request as DeleteGroupRequest).uid,
+      subject: request.uid,
       extensions: { group: '/' },
       body: { schema: deleteGroup.input, message: request },
     }),
-  };
-  const { run, event } = written(
-    adapt({ [idOf(deleteGroup)]: deleting }, Groups.method.delete, deleteGroup, {
-      request: ({ id }) => ({ uid: id }),
-    }),
-  );
+  });
+  const v1Delete = adapt(v2Delete, Groups.method.delete, deleteGroup, { request: ({ id }) => ({ uid: id }) });
+  const { run, event } = requireWrite(v1Delete, Groups.method.delete);
   const request = create(v1.DeleteGroupRequestSchema, { id: 'a' });
   assert.deepEqual(event?.(ctx, request, await run(ctx, request, undefined)), {
     subject: 'a',
@@ -82,38 +63,36 @@ test('the event of a deletion has the request of v1 as its body', async () => {
   });
 });
 
-test('complaints name fields as v1 does', async () => {
-  const refusing: Operation = {
-    mode: 'write',
+test('violations have the v1 names of fields', async () => {
+  const v2Refusing = writeOperation(createGroup, {
     run() {
       throw invalid('requests[3].name', 'is required');
     },
-  };
-  const { run } = written(
-    adapt({ [idOf(createGroup)]: refusing }, Groups.method.create, createGroup, {
-      request: () => ({}),
-      fields: { name: 'title', requests: 'groups' },
-    }),
-  );
+  });
+  const v1Refusing = adapt(v2Refusing, Groups.method.create, createGroup, {
+    request: () => ({}),
+    v1FieldNames: { name: 'title', requests: 'groups' },
+  });
+  const { run } = requireWrite(v1Refusing, Groups.method.create);
   await assert.rejects(
     async () => run(ctx, create(v1.CreateGroupRequestSchema), undefined),
     (error) => error instanceof ApiError && error.message === 'Invalid argument: groups[3].title: is required',
   );
 });
 
-test('what v2 requires, v1 must say', async () => {
-  const { run } = written(
-    adapt({ [idOf(deleteGroup)]: creating }, Groups.method.delete, deleteGroup, {
-      request: ({ id }) => ({ uid: id }),
-      fields: { uid: 'id' },
-    }),
-  );
+test('a v1 write without a field that v2 requires is refused', async () => {
+  const v2Delete = writeOperation(deleteGroup, { run: () => create(deleteGroup.output) });
+  const v1Delete = adapt(v2Delete, Groups.method.delete, deleteGroup, {
+    request: ({ id }) => ({ uid: id }),
+    v1FieldNames: { uid: 'id' },
+  });
+  const { run } = requireWrite(v1Delete, Groups.method.delete);
   await assert.rejects(async () => run(ctx, create(v1.DeleteGroupRequestSchema), undefined), {
     message: 'Invalid argument: id: is required',
   });
 });
 
-test('a method that v2 does not have stops the start', () => {
+test('adapting a v2 method without an operation throws', () => {
   assert.throws(() => adapt({}, Groups.method.create, createGroup, { request: () => ({}) }), {
     message: 'compat: there is no operation for chainguard.platform.iam.v2.GroupsService/CreateGroup',
   });

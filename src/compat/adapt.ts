@@ -1,168 +1,133 @@
-import {
-  create,
-  type DescMethodUnary,
-  type DescService,
-  type Message,
-  type MessageInitShape,
-  type MessageShape,
-} from '@bufbuild/protobuf';
-import { ApiError, invalidFields } from '../base/errors.ts';
-import type { EventFacts, Operation, Operations } from '../resource/operation.ts';
+import { create, type DescMethodUnary, isMessage, type Message } from '@bufbuild/protobuf';
+import { methodId } from '../contract/method.ts';
+import { type EventFacts, type Operations, readOperation, writeOperation } from '../resource/operation.ts';
 import { refuse, validate } from '../resource/validate.ts';
-import { vocabulary } from './message-mapper.ts';
+import { createMessageMapper } from './message-mapper.ts';
+import { createViolationRenamer, type V1FieldNames } from './rename-violations.ts';
+import {
+  type RequestInitOf,
+  type RequestOf,
+  type ResponseInitOf,
+  type ResponseOf,
+  requireOperation,
+} from './typed-operation.ts';
 
 /*
- * v1 is v2 in other words: a v1 operation rewords its request, runs the v2 operation, and rewords the answer and the
- * event. What may be done, and what is stored, is settled by v2 alone. For a resource that looks so:
+ * A v1 method is an adapter over a v2 operation. The adapter maps the v1 request to a v2 request, runs the operation, and
+ * maps the response and the event back to v1. Validation and storage are implemented in v2 only.
  *
- *   const words = vocabulary(v1.RepoSchema, RepoSchema, { names: { id: 'uid' }, onlyV2: ['update_time'] });
+ * The adapters of a resource:
+ *
+ *   const mapper = createMessageMapper(v1.RepoSchema, RepoSchema, { renames: { id: 'uid' }, onlyV2: ['update_time'] });
  *
  *   export const repoOperations = (operations: Operations): Operations => ({
  *     ...adapt(operations, Registry.method.createRepo, ReposService.method.createRepo, {
- *       request: ({ parentId, repo }) => ({ parent: parentId, repo: words.toV2(repo) }),
- *       response: words.toV1,
- *       fields: { parent: 'parent_id' },
+ *       request: ({ parentId, repo }) => ({ parent: parentId, repo: mapper.toV2(repo) }),
+ *       response: mapper.toV1,
+ *       v1FieldNames: { parent: 'parent_id' },
  *     }),
  *     ...adapt(operations, Registry.method.updateRepo, ReposService.method.updateRepo, {
- *       request: (repo) => ({ repo: words.toV2(repo), updateMask: words.replaced }),
- *       response: words.toV1,
+ *       request: (repo) => ({ repo: mapper.toV2(repo), updateMask: mapper.fullUpdateMask }),
+ *       response: mapper.toV1,
  *     }),
- *     ...listAll(operations, Registry.method.listRepos, ReposService.method.listRepos, {
- *       request: ({ uidp, id, name }) => ({ uidp: within(uidp, id), name }),
- *       response: ({ repos }) => repos.map(words.toV1),
+ *     ...adaptList(operations, Registry.method.listRepos, ReposService.method.listRepos, {
+ *       request: ({ uidp, id, name }) => ({ uidp: uidpFilterOf(uidp, id), name }),
+ *       response: ({ repos }) => repos.map(mapper.toV1),
  *     }),
  *   });
  *
- * and is then named in compat.ts. Where v1 pages as v2 does, `adapt` serves its lists too.
+ * Add the result to compat.ts. Use `adapt` also for a v1 list that is paged as in v2.
  */
 
-/** A method of a service, which knows the types of its messages. */
-export type Unary = DescMethodUnary;
-
-export type Input<M extends Unary> = MessageShape<M['input']>;
-export type Output<M extends Unary> = MessageShape<M['output']>;
-export type InputOf<M extends Unary> = MessageInitShape<M['input']>;
-type OutputOf<M extends Unary> = MessageInitShape<M['output']>;
-
-export interface Rewording<V1 extends Unary, V2 extends Unary> {
-  request(message: Input<V1>): InputOf<V2>;
-  /** Absent where both answer nothing. */
-  response?(message: Output<V2>, asked: Input<V1>): OutputOf<V1>;
-  /** What v1 calls the fields that v2 may complain about. */
-  readonly fields?: Readonly<Record<string, string>>;
-  /** Where the v1 event differs in more than the message that is its body. */
-  event?(facts: EventFacts, response: Output<V1>): EventFacts;
+/** How the messages of a v1 method correspond to those of a v2 method. */
+export interface MethodMapping<V1 extends DescMethodUnary, V2 extends DescMethodUnary> {
+  request(request: RequestOf<V1>): RequestInitOf<V2>;
+  /** Absent if both responses are empty. */
+  response?(response: ResponseOf<V2>, request: RequestOf<V1>): ResponseInitOf<V1>;
+  /** For the violations that v2 reports. */
+  readonly v1FieldNames?: V1FieldNames;
+  /** Changes the v1 event where it differs from the v2 event in more than the message type of its body. */
+  event?(facts: EventFacts, response: ResponseOf<V1>): EventFacts;
 }
 
-/** For a method whose request and answer differ in names only. */
-export function sameBut<V1 extends Unary, V2 extends Unary>(
-  v1: V1,
-  v2: V2,
-  names: Readonly<Record<string, string>>,
-): Rewording<V1, V2> {
-  const asked = vocabulary(v1.input, v2.input, { names });
-  const answered = vocabulary(v1.output, v2.output, { names });
-  return {
-    request: (message) => asked.toV2(message) as InputOf<V2>,
-    response: (message) => answered.toV1(message) as OutputOf<V1>,
-    fields: Object.fromEntries(Object.entries(names).map(([ours, theirs]) => [theirs, ours])),
-  };
-}
-
-/** The id of a method in the method table. */
-export const idOf = ({ parent, name }: { readonly parent: DescService; readonly name: string }): string =>
-  `${parent.typeName}/${name}`;
-
-/** The v2 method `v2` under the name of `v1`. */
-export function adapt<V1 extends Unary, V2 extends Unary>(
+/** Implements the v1 method by the v2 method, where the messages differ only in the names of fields (v1 to v2). */
+export function adaptByRenames<V1 extends DescMethodUnary, V2 extends DescMethodUnary>(
   operations: Operations,
   v1: V1,
   v2: V2,
-  words: Rewording<V1, V2>,
+  renames: Readonly<Record<string, string>>,
 ): Operations {
-  const operation = operationOf(operations, v2);
-  const ask = (message: Message) => create(v2.input, words.request(message as Input<V1>));
-  const answer = (message: Message, asked: Message) =>
-    create(v1.output, words.response?.(message as Output<V2>, asked as Input<V1>));
-  const named = inWordsOf(words.fields);
+  const requests = createMessageMapper(v1.input, v2.input, { renames });
+  const responses = createMessageMapper(v1.output, v2.output, { renames });
+  return adapt(operations, v1, v2, {
+    request: (request) => requests.toV2(request) as RequestInitOf<V2>,
+    response: (response) => responses.toV1(response) as ResponseInitOf<V1>,
+    v1FieldNames: Object.fromEntries(Object.entries(renames).map(([v1Name, v2Name]) => [v2Name, v1Name])),
+  });
+}
+
+/** Implements the v1 method by the v2 method. */
+export function adapt<V1 extends DescMethodUnary, V2 extends DescMethodUnary>(
+  operations: Operations,
+  v1: V1,
+  v2: V2,
+  mapping: MethodMapping<V1, V2>,
+): Operations {
+  const operation = requireOperation(operations, v2);
+  const toV2Request = (request: RequestOf<V1>): RequestOf<V2> =>
+    create<V2['input']>(v2.input, mapping.request(request));
+  const toV1Response = (response: ResponseOf<V2>, request: RequestOf<V1>): ResponseOf<V1> =>
+    create<V1['output']>(v1.output, mapping.response?.(response, request));
+  const renameViolations = createViolationRenamer(mapping.v1FieldNames);
   if (operation.mode === 'read') {
-    const run: typeof operation.run = (ctx, request) =>
-      named(async () => answer(await operation.run(ctx, ask(request)), request));
-    return { [idOf(v1)]: { mode: 'read', run } };
+    return readOperation(v1, (ctx, request) =>
+      renameViolations(async () => toV1Response(await operation.run(ctx, toV2Request(request)), request)),
+    );
   }
 
   const { appendOnly, prepare, event } = operation;
-  const judge = judgeOf(v2);
-  const judged = (message: Message) => {
-    const request = ask(message);
-    judge(request);
-    return request;
+  const validateRequest = createRequestValidator(v2);
+  const toValidV2Request = (request: RequestOf<V1>): RequestOf<V2> => {
+    const v2Request = toV2Request(request);
+    validateRequest(v2Request);
+    return v2Request;
   };
-  /** What v2 was asked and answered, by the v1 answer: from the run of a write to its event. */
-  const done = new WeakMap<Message, { readonly request: Message; readonly response: Message }>();
-  const adapted: Operation = {
-    mode: 'write',
+  /** The v2 request and response by the v1 response. `run` records them for `event`. */
+  const v2Calls = new WeakMap<Message, { readonly request: RequestOf<V2>; readonly response: ResponseOf<V2> }>();
+  return writeOperation<V1, unknown>(v1, {
     appendOnly,
-    ...(prepare && { prepare: (ctx, request) => named(() => prepare(ctx, judged(request))) }),
+    ...(prepare && { prepare: (ctx, request) => renameViolations(() => prepare(ctx, toValidV2Request(request))) }),
     run: (ctx, request, prepared) =>
-      named(async () => {
-        const asked = judged(request);
-        const response = await operation.run(ctx, asked, prepared);
-        const answered = answer(response, request);
-        done.set(answered, { request: asked, response });
-        return answered;
+      renameViolations(async () => {
+        const v2Request = toValidV2Request(request);
+        const v2Response = await operation.run(ctx, v2Request, prepared);
+        const response = toV1Response(v2Response, request);
+        v2Calls.set(response, { request: v2Request, response: v2Response });
+        return response;
       }),
     ...(event && {
       event(ctx, request, response) {
-        const v2Call = done.get(response);
-        if (!v2Call) throw new Error(`${idOf(v1)}: its event is asked for before it ran`);
+        const v2Call = v2Calls.get(response);
+        if (!v2Call) throw new Error(`${methodId(v1)}: the event was requested before the operation ran`);
         const { body, ...facts } = event(ctx, v2Call.request, v2Call.response);
-        // A deletion tells what was asked, all else what was answered; what v2 keeps out of it stays out.
-        const isRequest = body?.schema.typeName === v2.input.typeName;
-        const told = isRequest
-          ? { schema: v1.input, message: request }
-          : body && { schema: v1.output, message: answer(body.message, request) };
-        const reworded = { ...facts, body: told };
-        return words.event?.(reworded, response as Output<V1>) ?? reworded;
+        const v1Facts = { ...facts, body: body && toV1Body(body.message, request) };
+        return mapping.event?.(v1Facts, response) ?? v1Facts;
       },
     }),
-  };
-  return { [idOf(v1)]: adapted };
-}
+  });
 
-/** Operations of v2 answer at once: what is long, they have pages of. */
-export function operationOf(operations: Operations, method: Unary): Exclude<Operation, { readonly mode: 'stream' }> {
-  const operation = operations[idOf(method)];
-  if (!operation || operation.mode === 'stream') throw new Error(`compat: there is no operation for ${idOf(method)}`);
-  return operation;
+  /** The body of a delete event is the request. Any other body is the response, without the secrets that v2 removed. */
+  function toV1Body(message: Message, request: RequestOf<V1>): EventFacts['body'] {
+    if (isMessage(message, v2.input)) return { schema: v1.input, message: request };
+    return { schema: v1.output, message: toV1Response(message as ResponseOf<V2>, request) };
+  }
 }
 
 /**
- * Refuses a write that lacks what v2 requires: v1 itself requires nothing. A read that lacks something just finds
- * nothing, as ever in v1. A resource inside is judged by the engine, as it is in v2.
+ * Returns a function that refuses a v2 request without its required fields, because v1 declares none as required. Only
+ * writes are validated: a v1 read without an identifier finds nothing. The engine validates the resource in a request.
  */
-function judgeOf(v2: Unary): (request: Message) => void {
-  const judged = new Set(v2.input.fields.filter(({ fieldKind }) => fieldKind !== 'message').map(({ name }) => name));
-  return (request) => refuse(validate(v2.input, request, {}, judged));
+function createRequestValidator(v2: DescMethodUnary): (request: Message) => void {
+  const names = new Set(v2.input.fields.filter(({ fieldKind }) => fieldKind !== 'message').map(({ name }) => name));
+  return (request) => refuse(validate(v2.input, request, {}, names));
 }
-
-/** Lets complaints name fields as the caller knows them. */
-export function inWordsOf(
-  fields: Readonly<Record<string, string>> = {},
-): <T>(work: () => T | Promise<T>) => Promise<T> {
-  return async (work) => {
-    try {
-      return await work();
-    } catch (error) {
-      const found = error instanceof ApiError && error.details.find((detail) => detail.type === 'BadRequest');
-      if (!found) throw error;
-      throw invalidFields(
-        found.fieldViolations.map(({ field, description }) => ({ field: renamed(field, fields), description })),
-      );
-    }
-  };
-}
-
-/** Each part of a path by itself, whatever index it carries: `requests[0].role_uid`. */
-const renamed = (path: string, fields: Readonly<Record<string, string>>): string =>
-  path.replace(/[a-z_]\w*/g, (name) => fields[name] ?? name);

@@ -6,12 +6,12 @@ import { libraryOperations } from './libraries.ts';
 import { pingOperations } from './ping.ts';
 import { type RegistryOptions, registryOperations } from './registry/registry.ts';
 import { reportOperations } from './reports.ts';
-import { betaOperations } from './v2beta1.ts';
+import { v2beta1Operations } from './v2beta1.ts';
 import { vulnerabilityOperations } from './vulnerabilities.ts';
 
-/** What earlier clients call the operations of v2. */
+/** The operations of v1 and v2beta1, for clients that do not use v2 yet. They are adapters over the v2 operations. */
 export const createCompatOperations = (operations: Operations, options: RegistryOptions): Operations => ({
-  ...betaOperations(operations),
+  ...v2beta1Operations(operations),
   ...advisoryOperations(operations),
   ...vulnerabilityOperations(operations),
   ...eventOperations(operations),

@@ -8,11 +8,11 @@ import {
 } from '../contract/gen/platform/events/v1/subscriptions.platform_pb.js';
 import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
-import { listAll, within } from './list-all.ts';
-import { vocabulary } from './message-mapper.ts';
+import { adaptList, uidpFilterOf } from './adapt-list.ts';
+import { createMessageMapper } from './message-mapper.ts';
 
-const words = vocabulary(V1SubscriptionSchema, SubscriptionSchema, {
-  names: { id: 'uid' },
+const subscriptionMapper = createMessageMapper(V1SubscriptionSchema, SubscriptionSchema, {
+  renames: { id: 'uid' },
   onlyV2: ['create_time', 'update_time'],
 });
 
@@ -21,18 +21,21 @@ const v2 = SubscriptionsService.method;
 
 export const eventOperations = (operations: Operations): Operations => ({
   ...adapt(operations, v1.create, v2.createSubscription, {
-    request: ({ parentId, subscription }) => ({ parent: parentId, subscription: words.toV2(subscription) }),
-    response: words.toV1,
-    fields: { parent: 'parent_id' },
+    request: ({ parentId, subscription }) => ({
+      parent: parentId,
+      subscription: subscriptionMapper.toV2(subscription),
+    }),
+    response: subscriptionMapper.toV1,
+    v1FieldNames: { parent: 'parent_id' },
   }),
-  ...listAll(operations, v1.list, v2.listSubscriptions, {
-    request: ({ uidp, id }) => ({ uidp: within(uidp, id) }),
-    response: ({ subscriptions }) => subscriptions.map(words.toV1),
-    fields: { uid: 'id' },
+  ...adaptList(operations, v1.list, v2.listSubscriptions, {
+    request: ({ uidp, id }) => ({ uidp: uidpFilterOf(uidp, id) }),
+    response: ({ subscriptions }) => subscriptions.map(subscriptionMapper.toV1),
+    v1FieldNames: { uid: 'id' },
   }),
   ...adapt(operations, v1.delete, v2.deleteSubscription, {
     request: ({ id }) => ({ uid: id }),
-    fields: { uid: 'id' },
+    v1FieldNames: { uid: 'id' },
     event: (facts) => ({ ...facts, body: undefined }),
   }),
 });

@@ -8,45 +8,48 @@ import * as v1 from '../contract/gen/platform/libraries/v1/artifacts.libraries.p
 import type { Ecosystem as V1Ecosystem } from '../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
 import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
-import { listAll } from './list-all.ts';
-import { vocabulary } from './message-mapper.ts';
-import { orNothing } from './v1-only.ts';
+import { adaptList } from './adapt-list.ts';
+import { emptyIfNotFound } from './empty-if-not-found.ts';
+import { createMessageMapper } from './message-mapper.ts';
 
 const { listArtifacts, listArtifactVersions, getArtifactCount } = ArtifactsService.method;
 const { method } = v1.Artifacts;
 
-const names = { id: 'uid', created_at: 'create_time', updated_at: 'update_time' };
-/** Both versions number ecosystems alike. */
-const alike = { toV2: (value: number) => value, toV1: (value: number) => value };
-const artifact = vocabulary(v1.ArtifactSchema, ArtifactSchema, { names, values: { ecosystem: alike } });
-const version = vocabulary(v1.ArtifactVersionSchema, ArtifactVersionSchema, {
-  names,
-  // Where a version comes from and who has looked at it is not known here.
+const renames = { id: 'uid', created_at: 'create_time', updated_at: 'update_time' };
+/** Ecosystems have the same numbers in both versions. */
+const sameNumber = { toV2: (value: number) => value, toV1: (value: number) => value };
+const artifactMapper = createMessageMapper(v1.ArtifactSchema, ArtifactSchema, {
+  renames,
+  converters: { ecosystem: sameNumber },
+});
+const versionMapper = createMessageMapper(v1.ArtifactVersionSchema, ArtifactVersionSchema, {
+  renames,
+  // This server does not store the origin or the malware scans of a version.
   onlyV1: ['source_type', 'malware_scanned', 'malware_malicious', 'upstream_published_date'],
 });
 
-/** v1 need not say which. Those that v2 does not have, it refuses. */
-const ecosystemsOf = (asked: readonly number[]): Ecosystem[] =>
-  asked.length === 0 ? [Ecosystem.JAVA, Ecosystem.PYTHON] : asked.map((one): Ecosystem => one);
+/** In v1 no ecosystem means all. v2 refuses the numbers that it does not define. */
+const ecosystemsOf = (v1Ecosystems: readonly number[]): Ecosystem[] =>
+  v1Ecosystems.length === 0 ? [Ecosystem.JAVA, Ecosystem.PYTHON] : v1Ecosystems.map((number): Ecosystem => number);
 
 export const libraryOperations = (operations: Operations): Operations => ({
   ...adapt(operations, method.list, listArtifacts, {
-    // There is no upstream here to include.
+    // The v1 option to include upstream artifacts has no effect: this server has no upstream.
     request: ({ ecosystems, query, cudaVersion, remediated, pageSize, pageToken, skip }) => ({
       ecosystems: ecosystemsOf(ecosystems),
       ...{ query, cudaVersion, remediated },
       ...{ pageSize, pageToken, skip },
     }),
     response: ({ artifacts, nextPageToken, totalCount, skipped }) => ({
-      items: artifacts.map(artifact.toV1),
+      items: artifacts.map(artifactMapper.toV1),
       totalArtifacts: Number(totalCount),
       ...{ nextPageToken, skipped },
     }),
   }),
-  ...listAll(orNothing(operations, listArtifactVersions), method.listVersions, listArtifactVersions, {
+  ...adaptList(emptyIfNotFound(operations, listArtifactVersions), method.listVersions, listArtifactVersions, {
     request: ({ id }) => ({ artifactId: id }),
-    response: ({ artifactVersions }) => artifactVersions.map(version.toV1),
-    fields: { artifact_id: 'id' },
+    response: ({ artifactVersions }) => artifactVersions.map(versionMapper.toV1),
+    v1FieldNames: { artifact_id: 'id' },
   }),
   ...adapt(operations, method.getArtifactCount, getArtifactCount, {
     request: ({ ecosystems }) => ({ ecosystems: ecosystemsOf(ecosystems) }),

@@ -8,12 +8,15 @@ import { IdentitySchema } from '../contract/gen/chainguard/platform/iam/v2/ident
 import { AccountAssociationsSchema } from '../contract/gen/platform/iam/v1/account_associations.platform_pb.js';
 import { OrgKind, GroupSchema as V1GroupSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';
 import { IdentitySchema as V1IdentitySchema } from '../contract/gen/platform/iam/v1/identity.platform_pb.js';
-import { vocabulary } from './message-mapper.ts';
+import { createMessageMapper } from './message-mapper.ts';
 
-const groups = vocabulary(V1GroupSchema, GroupSchema, { names: { id: 'uid' }, onlyV2: ['create_time', 'update_time'] });
+const groups = createMessageMapper(V1GroupSchema, GroupSchema, {
+  renames: { id: 'uid' },
+  onlyV2: ['create_time', 'update_time'],
+});
 
-const identities = vocabulary(V1IdentitySchema, IdentitySchema, {
-  names: {
+const identities = createMessageMapper(V1IdentitySchema, IdentitySchema, {
+  renames: {
     id: 'uid',
     created_at: 'create_time',
     updated_at: 'update_time',
@@ -24,20 +27,20 @@ const identities = vocabulary(V1IdentitySchema, IdentitySchema, {
   onlyV2: ['email', 'email_unverified', 'company'],
 });
 
-test('fields move to their other names, maps and enums along', () => {
+test('fields are renamed, also maps and enums', () => {
   const group = create(V1GroupSchema, { id: 'a', name: 'b', resourceLimits: { repos: 3 }, kind: OrgKind.DEV });
-  const moved = create(GroupSchema, { uid: 'a', name: 'b', resourceLimits: { repos: 3 }, kind: 3 });
-  assert.deepEqual(groups.toV2(group), moved);
-  assert.deepEqual(groups.toV1(moved), group);
+  const renamed = create(GroupSchema, { uid: 'a', name: 'b', resourceLimits: { repos: 3 }, kind: 3 });
+  assert.deepEqual(groups.toV2(group), renamed);
+  assert.deepEqual(groups.toV1(renamed), group);
 });
 
-test('what is absent stays absent', () => {
+test('absent messages and fields stay absent', () => {
   assert.equal(groups.toV2(undefined), undefined);
   assert.equal(identities.toV2(create(V1IdentitySchema)).createTime, undefined);
   assert.equal(identities.toV1(create(IdentitySchema)).relationship.case, undefined);
 });
 
-test('names change at every depth, in a oneof as elsewhere', () => {
+test('fields are renamed at every depth, also in a oneof', () => {
   const expiration = timestampFromMs(1000);
   const v1 = create(V1IdentitySchema, {
     relationship: { case: 'static', value: { issuer: 'https://x', expiration, audiences: ['a'] } },
@@ -50,19 +53,19 @@ test('names change at every depth, in a oneof as elsewhere', () => {
 });
 
 test('messages in maps and lists are translated', () => {
-  const words = vocabulary(AccountAssociationsSchema, AccountAssociationSchema, {
-    names: { group: 'uid' },
+  const associations = createMessageMapper(AccountAssociationsSchema, AccountAssociationSchema, {
+    renames: { group: 'uid' },
     onlyV2: ['create_time', 'update_time'],
   });
   const github = { appInstallations: { '17': { installations: [{ installationId: 4n, name: 'x' }] } } };
   assert.deepEqual(
-    words.toV2(create(AccountAssociationsSchema, { group: 'a', github })),
+    associations.toV2(create(AccountAssociationsSchema, { group: 'a', github })),
     create(AccountAssociationSchema, { uid: 'a', github }),
   );
 });
 
-test('a PUT replaces all that v1 knows of', () => {
-  assert.deepEqual(groups.replaced.paths, [
+test('the full update mask has all fields of v1', () => {
+  assert.deepEqual(groups.fullUpdateMask.paths, [
     'uid',
     'name',
     'description',
@@ -73,15 +76,18 @@ test('a PUT replaces all that v1 knows of', () => {
   ]);
 });
 
-test('what would get lost is an error at start', () => {
-  assert.throws(() => vocabulary(V1GroupSchema, GroupSchema), {
-    message: 'compat: chainguard.platform.iam.v2.Group has nothing for chainguard.platform.iam.Group.id',
+test('a field without a counterpart is an error', () => {
+  assert.throws(() => createMessageMapper(V1GroupSchema, GroupSchema), {
+    message: 'compat: chainguard.platform.iam.v2.Group has no counterpart of chainguard.platform.iam.Group.id',
   });
-  assert.throws(() => vocabulary(V1GroupSchema, GroupSchema, { names: { id: 'uid' } }), {
-    message: 'compat: chainguard.platform.iam.Group has nothing for chainguard.platform.iam.v2.Group.create_time',
+  assert.throws(() => createMessageMapper(V1GroupSchema, GroupSchema, { renames: { id: 'uid' } }), {
+    message: 'compat: chainguard.platform.iam.Group has no counterpart of chainguard.platform.iam.v2.Group.create_time',
   });
-  // A name that fits is not enough.
-  assert.throws(() => vocabulary(V1GroupSchema, GroupSchema, { names: { id: 'uid', verified: 'create_time' } }), {
-    message: 'compat: chainguard.platform.iam.v2.Group has nothing for chainguard.platform.iam.Group.verified',
-  });
+  // The types must be the same too.
+  assert.throws(
+    () => createMessageMapper(V1GroupSchema, GroupSchema, { renames: { id: 'uid', verified: 'create_time' } }),
+    {
+      message: 'compat: chainguard.platform.iam.v2.Group has no counterpart of chainguard.platform.iam.Group.verified',
+    },
+  );
 });

@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
-  Vulnerability_Severity as Level,
   type Scanner_Name,
+  Vulnerability_Severity as Severity,
   type VulnCountReport,
   VulnCountReportSchema,
   type Vulnerability,
@@ -13,23 +13,23 @@ import {
 } from '../contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
 import {
   type Fix_State,
-  VulnerabilityRecord_Severity as MatchLevel,
   type VulnReport as MatchReport,
   VulnReportSchema as MatchReportSchema,
+  VulnerabilityRecord_Severity as MatchSeverity,
 } from '../contract/gen/platform/tenant/v1/vuln.platform_pb.js';
 import { type Finding, type Report, ScannerName } from '../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import type { DayCount } from '../domains/reports/day-counts.ts';
 
-/** Scanners, severities and states of fixes have the same numbers in all three contracts. */
-const same = <T extends number>(value: number | undefined): T => (value ?? 0) as T;
+/** Scanners, severities and fix states have the same numbers in all three contracts. */
+const sameNumber = <T extends number>(value: number | undefined): T => (value ?? 0) as T;
 
 export const scannerOf = ({ scanner }: Report) => ({
-  name: same<Scanner_Name>(scanner?.name),
+  name: sameNumber<Scanner_Name>(scanner?.name),
   version: scanner?.version ?? '',
   ...(scanner?.databaseTime && { dbBuildTime: scanner.databaseTime }),
 });
 
-/** The report of `registry.Vulnerabilities`: each vulnerability once, with all the packages it is in. */
+/** The report of `registry.Vulnerabilities`, which has each vulnerability once, with all affected packages. */
 export const vulnReportOf = (report: Report): VulnReport =>
   create(VulnReportSchema, {
     digest: report.digest,
@@ -46,9 +46,12 @@ function vulnerabilityOf(findings: readonly Finding[]): Vulnerability {
     aliases: all(({ aliases }) => aliases),
     purls: all(({ package: pkg }) => (pkg?.purl ? [pkg.purl] : [])),
     description: first.description,
-    severity: same<Level>(first.severity),
+    severity: sameNumber<Severity>(first.severity),
     cvss: first.cvss.map(({ score, version }) => ({ score, version })),
-    fix: { versions: all(({ fix }) => fix?.versions ?? []), state: same<Vulnerability_Fix_State>(first.fix?.state) },
+    fix: {
+      versions: all(({ fix }) => fix?.versions ?? []),
+      state: sameNumber<Vulnerability_Fix_State>(first.fix?.state),
+    },
     relatedUrls: all(({ urls }) => urls),
     locations: all(({ package: pkg }) => pkg?.locations ?? []),
   });
@@ -60,7 +63,7 @@ const SCANNERS: Readonly<Record<ScannerName, string>> = {
   [ScannerName.TRIVY]: 'trivy',
 };
 
-/** The report of `registry.Registry`: one match for each vulnerability and package. */
+/** The report of `registry.Registry`, which has one match for each pair of vulnerability and package. */
 export const matchReportOf = (report: Report): MatchReport =>
   create(MatchReportSchema, {
     id: report.uid,
@@ -69,7 +72,7 @@ export const matchReportOf = (report: Report): MatchReport =>
         id: finding.id,
         displayId: finding.id,
         description: finding.description,
-        severity: matchLevelOf(finding),
+        severity: matchSeverityOf(finding),
         source: finding.source,
         cvss: finding.cvss.map(({ score, version }) => ({ score, version })),
         relatedUrls: finding.urls,
@@ -80,22 +83,22 @@ export const matchReportOf = (report: Report): MatchReport =>
         version: finding.package?.version ?? '',
         purl: finding.package?.purl ?? '',
       },
-      fix: { versions: finding.fix?.versions ?? [], state: same<Fix_State>(finding.fix?.state) },
+      fix: { versions: finding.fix?.versions ?? [], state: sameNumber<Fix_State>(finding.fix?.state) },
     })),
     scanner: { name: SCANNERS[report.scanner?.name ?? 0], version: report.scanner?.version ?? '' },
     ...(report.scanner?.databaseTime && { vulnerabilityDbLastBuildTime: report.scanner.databaseTime }),
     ...(report.scanTime && { reportGeneration: report.scanTime, lastSeen: report.scanTime }),
   });
 
-/** This contract has no word for negligible. */
-const matchLevelOf = ({ severity }: Finding): MatchLevel =>
-  same<Level>(severity) === Level.NEGLIGIBLE ? MatchLevel.LOW : same<MatchLevel>(severity);
+/** This contract does not define the severity `negligible`. */
+const matchSeverityOf = ({ severity }: Finding): MatchSeverity =>
+  sameNumber<Severity>(severity) === Severity.NEGLIGIBLE ? MatchSeverity.LOW : sameNumber<MatchSeverity>(severity);
 
 export function countReportOf({ repo, tag, date, size, vulnerabilities }: DayCount): VulnCountReport {
-  const of = Map.groupBy(vulnerabilities, ({ severity }) => severity);
+  const bySeverity = Map.groupBy(vulnerabilities, ({ severity }) => severity);
   const ids = (severity: DayCount['vulnerabilities'][number]['severity']) =>
-    of.get(severity)?.map(({ id }) => id) ?? [];
-  const lists = {
+    bySeverity.get(severity)?.map(({ id }) => id) ?? [];
+  const idsBySeverity = {
     lowCveIds: ids('low'),
     medCveIds: ids('medium'),
     highCveIds: ids('high'),
@@ -108,15 +111,15 @@ export function countReportOf({ repo, tag, date, size, vulnerabilities }: DayCou
     tag,
     date: timestampFromMs(date),
     vulnCounts: [
-      { severity: Level.CRITICAL, count: lists.critCveIds.length },
-      { severity: Level.HIGH, count: lists.highCveIds.length },
-      { severity: Level.MEDIUM, count: lists.medCveIds.length },
-      { severity: Level.LOW, count: lists.lowCveIds.length },
-      { severity: Level.NEGLIGIBLE, count: lists.negligibleCveIds.length },
-      { severity: Level.UNKNOWN, count: lists.unknownCveIds.length },
+      { severity: Severity.CRITICAL, count: idsBySeverity.critCveIds.length },
+      { severity: Severity.HIGH, count: idsBySeverity.highCveIds.length },
+      { severity: Severity.MEDIUM, count: idsBySeverity.medCveIds.length },
+      { severity: Severity.LOW, count: idsBySeverity.lowCveIds.length },
+      { severity: Severity.NEGLIGIBLE, count: idsBySeverity.negligibleCveIds.length },
+      { severity: Severity.UNKNOWN, count: idsBySeverity.unknownCveIds.length },
     ],
     sizeBytes: BigInt(size),
     cveIds: vulnerabilities.map(({ id }) => id),
-    ...lists,
+    ...idsBySeverity,
   });
 }

@@ -6,87 +6,85 @@ import {
   ResolvedVulnsReportSchema,
   SecurityAdvisory,
 } from '../contract/gen/platform/advisory/v1/advisory.platform_pb.js';
-import { Registry, type VulnReportRequest } from '../contract/gen/platform/registry/v1/registry.platform_pb.js';
+import { Registry } from '../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import {
-  type GetRawVulnReportRequest,
   RawVulnReportSchema,
   type VulnCountReportFilter,
+  type VulnCountReportList,
   VulnCountReportListSchema,
   Vulnerabilities,
-  type VulnReportFilter,
   VulnReportListSchema,
 } from '../contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
-import { dayCounts } from '../domains/reports/day-counts.ts';
-import { findRawReport, findReports, newestReport } from '../domains/reports/find-reports.ts';
+import { computeDayCounts } from '../domains/reports/day-counts.ts';
+import { findNewestReport, findRawReport, findReports } from '../domains/reports/find-reports.ts';
 import { reports } from '../domains/reports/reports.ts';
-import type { Operation, Operations } from '../resource/operation.ts';
-import { idOf } from './adapt.ts';
-import { listAll } from './list-all.ts';
+import { type Operations, type ReadContext, readOperation } from '../resource/operation.ts';
+import { adaptList } from './adapt-list.ts';
 import { countReportOf, matchReportOf, scannerOf, vulnReportOf } from './report-mapping.ts';
 
-/** v2 has no methods for reports on images (specification, section 1); these speak to the domain itself. */
-const listVulnReports: Operation = {
-  mode: 'read',
-  async run(ctx, request) {
-    const { repoId, digest, tag, scanner, createdSince } = request as VulnReportFilter;
-    const found = await findReports(ctx, {
-      ...{ repo: repoId, digest, tag, scanner: scanner?.name ?? 0 },
-      ...(createdSince && { since: timestampMs(createdSince) }),
-    });
-    const items = found.filter((report) => !scanner?.version || report.scanner?.version === scanner.version);
-    return create(VulnReportListSchema, { items: items.map(vulnReportOf) });
-  },
-};
+/* v2 has no methods for reports on images (specification, section 1), so these operations call the domain. */
 
-const getVulnReport: Operation = {
-  mode: 'read',
-  async run(ctx, request) {
-    const { repoId, digest } = request as VulnReportRequest;
-    const found = await newestReport(ctx, repoId, digest);
-    if (!found) throw notFound(reports.kind, digest);
-    return matchReportOf(found);
-  },
-};
-
-const getRawVulnReport: Operation = {
-  mode: 'read',
-  async run(ctx, request) {
-    const { digest, scanner, createdAt } = request as GetRawVulnReportRequest;
-    if (digest === '') throw invalid('digest', 'is required');
-    const found = await findRawReport(ctx, { digest, scanner, time: createdAt && timestampMs(createdAt) });
-    if (!found) throw notFound(reports.kind, digest);
-    const { report, raw } = found;
-    const createdTime = report.scanTime && { createdAt: report.scanTime };
-    return create(RawVulnReportSchema, { digest, scanner: scannerOf(report), ...createdTime, rawReport: raw });
-  },
-};
-
-const listCounts = (cumulative: boolean): Operation => ({
-  mode: 'read',
-  async run(ctx, request) {
-    const { repo, tag, references, from, to } = request as VulnCountReportFilter;
-    const asked = [
-      ...(repo === '' ? [] : [{ repo, tag, prefix: '' }]),
-      ...references.map((reference, i) => ({ ...reference, prefix: `references[${i}].` })),
-    ];
-    if (asked.length === 0) throw invalid('repo', 'is required, unless there are references');
-    const tags = asked.map(({ repo, tag, prefix }) => ({
-      repo,
-      tags: tag === '' ? [] : [tag],
-      fields: { repo: `${prefix}repo`, tag: () => `${prefix}tag` },
-    }));
-    const counts = await dayCounts(ctx, tags, { from, to, fields: { from: 'from', to: 'to' } }, cumulative);
-    return create(VulnCountReportListSchema, { items: counts.map(countReportOf) });
-  },
+const listVulnReports = readOperation(Vulnerabilities.method.listVulnReports, async (ctx, filter) => {
+  const { repoId, digest, tag, scanner, createdSince } = filter;
+  const found = await findReports(ctx, {
+    ...{ repo: repoId, digest, tag, scanner: scanner?.name ?? 0 },
+    ...(createdSince && { since: timestampMs(createdSince) }),
+  });
+  const items = found.filter((report) => !scanner?.version || report.scanner?.version === scanner.version);
+  return create(VulnReportListSchema, { items: items.map(vulnReportOf) });
 });
 
+const getVulnReport = readOperation(Registry.method.getVulnReport, async (ctx, { repoId, digest }) => {
+  const found = await findNewestReport(ctx, repoId, digest);
+  if (!found) throw notFound(reports.kind, digest);
+  return matchReportOf(found);
+});
+
+const getRawVulnReport = readOperation(Vulnerabilities.method.getRawVulnReport, async (ctx, request) => {
+  const { digest, scanner, createdAt } = request;
+  if (digest === '') throw invalid('digest', 'is required');
+  const found = await findRawReport(ctx, { digest, scanner, time: createdAt && timestampMs(createdAt) });
+  if (!found) throw notFound(reports.kind, digest);
+  const { report, raw } = found;
+  const createdTime = report.scanTime && { createdAt: report.scanTime };
+  return create(RawVulnReportSchema, { digest, scanner: scannerOf(report), ...createdTime, rawReport: raw });
+});
+
+const listVulnCountReports = readOperation(Vulnerabilities.method.listVulnCountReports, (ctx, filter) =>
+  countByDay(ctx, filter, false),
+);
+
+const listCumulativeVulnCountReports = readOperation(
+  Vulnerabilities.method.listCumulativeVulnCountReports,
+  (ctx, filter) => countByDay(ctx, filter, true),
+);
+
+async function countByDay(
+  ctx: ReadContext,
+  { repo, tag, references, from, to }: VulnCountReportFilter,
+  cumulative: boolean,
+): Promise<VulnCountReportList> {
+  const requested = [
+    ...(repo === '' ? [] : [{ repo, tag, prefix: '' }]),
+    ...references.map((reference, i) => ({ ...reference, prefix: `references[${i}].` })),
+  ];
+  if (requested.length === 0) throw invalid('repo', 'is required if there are no references');
+  const tags = requested.map(({ repo, tag, prefix }) => ({
+    repo,
+    tags: tag === '' ? [] : [tag],
+    fields: { repo: `${prefix}repo`, tag: () => `${prefix}tag` },
+  }));
+  const counts = await computeDayCounts(ctx, tags, { from, to, fields: { from: 'from', to: 'to' } }, cumulative);
+  return create(VulnCountReportListSchema, { items: counts.map(countReportOf) });
+}
+
 export const reportOperations = (operations: Operations): Operations => ({
-  [idOf(Registry.method.getVulnReport)]: getVulnReport,
-  [idOf(Vulnerabilities.method.listVulnReports)]: listVulnReports,
-  [idOf(Vulnerabilities.method.getRawVulnReport)]: getRawVulnReport,
-  [idOf(Vulnerabilities.method.listVulnCountReports)]: listCounts(false),
-  [idOf(Vulnerabilities.method.listCumulativeVulnCountReports)]: listCounts(true),
-  ...listAll(
+  ...getVulnReport,
+  ...listVulnReports,
+  ...getRawVulnReport,
+  ...listVulnCountReports,
+  ...listCumulativeVulnCountReports,
+  ...adaptList(
     operations,
     SecurityAdvisory.method.listResolvedVulnsReports,
     SecurityAdvisoryService.method.listResolvedVulnsReports,
@@ -107,7 +105,7 @@ export const reportOperations = (operations: Operations): Operations => ({
             })),
           }),
         ),
-      fields: { start_time: 'from', end_time: 'to' },
+      v1FieldNames: { start_time: 'from', end_time: 'to' },
     },
   ),
 });

@@ -1,8 +1,9 @@
-import { create, type MessageShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../base/errors.ts';
 import {
   AdvisoriesService,
+  type AdvisoryEvent,
   AdvisoryEvent_Detection_ScanV1Schema,
   AdvisoryEventSchema,
   AdvisorySchema,
@@ -17,28 +18,29 @@ import {
 } from '../domains/vulnerabilities/write-advisories.ts';
 import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
-import { within } from './list-all.ts';
-import { vocabulary } from './message-mapper.ts';
-import { orNothing, writeOnly } from './v1-only.ts';
+import { uidpFilterOf } from './adapt-list.ts';
+import { emptyIfNotFound } from './empty-if-not-found.ts';
+import { createMessageMapper } from './message-mapper.ts';
+import { v1WriteOperation } from './v1-write-operation.ts';
 
 const { method } = v1.Advisories;
 const { getAdvisory, listAdvisories } = AdvisoriesService.method;
 
-const scan = vocabulary(v1.AdvisoryEvent_Detection_ScanV1Schema, AdvisoryEvent_Detection_ScanV1Schema, {
-  names: { subpackage_name: 'subpackage', component_name: 'component' },
+const scanMapper = createMessageMapper(v1.AdvisoryEvent_Detection_ScanV1Schema, AdvisoryEvent_Detection_ScanV1Schema, {
+  renames: { subpackage_name: 'subpackage', component_name: 'component' },
 });
-const event = vocabulary(v1.AdvisoryEventSchema, AdvisoryEventSchema, {
-  names: { id: 'uid', timestamp: 'create_time', status: 'review_state' },
+const eventMapper = createMessageMapper(v1.AdvisoryEventSchema, AdvisoryEventSchema, {
+  renames: { id: 'uid', timestamp: 'create_time', status: 'review_state' },
   onlyV1: ['component_location_changed'],
   onlyV2: ['update_time'],
-  values: { scanv1: scan },
+  converters: { scanv1: scanMapper },
 });
-const events = {
-  toV2: (all: readonly v1.AdvisoryEvent[]) => all.map(eventToV2),
-  toV1: (all: readonly MessageShape<typeof AdvisoryEventSchema>[]) => all.map(event.toV1),
+const eventsConverter = {
+  toV2: (events: readonly v1.AdvisoryEvent[]) => events.map(eventToV2),
+  toV1: (events: readonly AdvisoryEvent[]) => events.map(eventMapper.toV1),
 };
-const advisory = vocabulary(v1.AdvisorySchema, AdvisorySchema, {
-  names: {
+const advisoryMapper = createMessageMapper(v1.AdvisorySchema, AdvisorySchema, {
+  renames: {
     id: 'uid',
     created_at: 'create_time',
     updated_at: 'update_time',
@@ -46,37 +48,39 @@ const advisory = vocabulary(v1.AdvisorySchema, AdvisorySchema, {
     legacyAdvisoryID: 'legacy_advisory_id',
   },
   onlyV2: ['severities'],
-  values: { events },
+  converters: { events: eventsConverter },
 });
 
-const fields = { uid: 'id', create_time: 'timestamp', review_state: 'status', delete_time: 'deleted_at' };
+const v1FieldNames = { uid: 'id', create_time: 'timestamp', review_state: 'status', delete_time: 'deleted_at' };
 
-/** v2 only reads advisories: v1 is how they are written one at a time. */
+/** Single advisories are written through v1 only: v2 has no methods for it. */
 export const vulnerabilityOperations = (operations: Operations): Operations => ({
-  ...writeOnly(method.create, fields, async (ctx, { parentId, advisory: given }) => {
-    return advisory.toV1(await createAdvisory(ctx, parentId, advisory.toV2(given ?? create(v1.AdvisorySchema))));
+  ...v1WriteOperation(method.create, v1FieldNames, async (ctx, { parentId, advisory }) => {
+    const v2Advisory = advisoryMapper.toV2(advisory ?? create(v1.AdvisorySchema));
+    return advisoryMapper.toV1(await createAdvisory(ctx, parentId, v2Advisory));
   }),
-  ...writeOnly(method.update, fields, async (ctx, given) =>
-    advisory.toV1(await updateAdvisory(ctx, advisory.toV2(given))),
+  ...v1WriteOperation(method.update, v1FieldNames, async (ctx, advisory) =>
+    advisoryMapper.toV1(await updateAdvisory(ctx, advisoryMapper.toV2(advisory))),
   ),
-  ...writeOnly(method.delete, fields, async (ctx, { id }) => {
+  ...v1WriteOperation(method.delete, v1FieldNames, async (ctx, { id }) => {
     await deleteAdvisory(ctx, id);
     return create(EmptySchema);
   }),
-  ...writeOnly(method.createAdvisoryEvent, fields, async (ctx, { parentId, advisoryEvent }) => {
-    return event.toV1(await createEvent(ctx, parentId, eventToV2(advisoryEvent ?? create(v1.AdvisoryEventSchema))));
+  ...v1WriteOperation(method.createAdvisoryEvent, v1FieldNames, async (ctx, { parentId, advisoryEvent }) => {
+    const v2Event = eventToV2(advisoryEvent ?? create(v1.AdvisoryEventSchema));
+    return eventMapper.toV1(await createEvent(ctx, parentId, v2Event));
   }),
-  ...writeOnly(method.updateAdvisoryEvent, fields, async (ctx, given) =>
-    event.toV1(await updateEvent(ctx, eventToV2(given))),
+  ...v1WriteOperation(method.updateAdvisoryEvent, v1FieldNames, async (ctx, event) =>
+    eventMapper.toV1(await updateEvent(ctx, eventToV2(event))),
   ),
-  ...adapt(orNothing(operations, getAdvisory), method.listAdvisoryEvents, getAdvisory, {
+  ...adapt(emptyIfNotFound(operations, getAdvisory), method.listAdvisoryEvents, getAdvisory, {
     request: ({ parentId }) => ({ uid: parentId }),
-    response: ({ events }, { parentId }) => ({ parentId, items: events.map(event.toV1) }),
-    fields: { uid: 'parent_id' },
+    response: ({ events }, { parentId }) => ({ parentId, items: events.map(eventMapper.toV1) }),
+    v1FieldNames: { uid: 'parent_id' },
   }),
   ...adapt(operations, method.list, listAdvisories, {
     request: (filter) => ({
-      uidp: within(filter.uidp, filter.id),
+      uidp: uidpFilterOf(filter.uidp, filter.id),
       advisoryIds: filter.advisoryIds,
       legacyAdvisoryIds: filter.legacyAdvisoryIds,
       artifactNames: filter.artifactName,
@@ -93,16 +97,16 @@ export const vulnerabilityOperations = (operations: Operations): Operations => (
       eventTypes: filter.eventTypes.map((type): number => type),
       ...(filter.latestEventType !== undefined && { latestEventType: filter.latestEventType as number }),
       ...(filter.origin !== undefined && { origin: filter.origin }),
-      pageSize: Number(filter.pageSize > MAX_PAGE ? MAX_PAGE : filter.pageSize),
+      pageSize: Number(filter.pageSize > MAX_PAGE_SIZE ? MAX_PAGE_SIZE : filter.pageSize),
       pageToken: filter.pageToken,
-      orderBy: orderOf(filter.orderBy),
+      orderBy: toV2Order(filter.orderBy),
     }),
     response: ({ advisories, nextPageToken, totalCount }) => ({
-      items: advisories.map(advisory.toV1),
+      items: advisories.map(advisoryMapper.toV1),
       nextPageToken,
       ...(totalCount !== undefined && { totalCount }),
     }),
-    fields: {
+    v1FieldNames: {
       artifact_names: 'artifact_name',
       artifact_types: 'artifact_type',
       artifact_architectures: 'artifact_architecture',
@@ -117,17 +121,18 @@ export const vulnerabilityOperations = (operations: Operations): Operations => (
   }),
 });
 
-/** v2 shows only where a component is, not where it was. */
-function eventToV2(given: v1.AdvisoryEvent) {
-  if (given.type.case === 'componentLocationChanged') {
-    throw invalid('component_location_changed', 'is not kept; change component_location by updating the advisory');
+/** v2 stores the current location of a component, but not its former locations. */
+function eventToV2(event: v1.AdvisoryEvent) {
+  if (event.type.case === 'componentLocationChanged') {
+    throw invalid('component_location_changed', 'is not stored; change component_location by updating the advisory');
   }
-  return event.toV2(given);
+  return eventMapper.toV2(event);
 }
 
-const MAX_PAGE = 200n;
+const MAX_PAGE_SIZE = 200n;
 
-const ORDERS: Readonly<Record<string, string>> = {
+/** The v2 name of each field that v1 can order by. */
+const ORDER_FIELDS: Readonly<Record<string, string>> = {
   ID: 'uid',
   CREATED_AT: 'create_time',
   ALIASES: 'aliases',
@@ -135,11 +140,11 @@ const ORDERS: Readonly<Record<string, string>> = {
   DELETED_AT: 'delete_time',
 };
 
-/** `update_time desc` for UPDATED_AT_DESC. */
-function orderOf(order: v1.OrderBy): string {
+/** Returns `update_time desc` for UPDATED_AT_DESC. */
+function toV2Order(order: v1.OrderBy): string {
   if (order === v1.OrderBy.ORDER_BY_UNSPECIFIED) return '';
-  const [, field = '', direction = ''] = /^(.*)_(ASC|DESC)$/.exec(v1.OrderBySchema.value[order]?.name ?? '') ?? [];
-  const known = ORDERS[field];
-  if (known === undefined) throw invalid('order_by', 'must be an order that the contract names');
-  return `${known} ${direction.toLowerCase()}`;
+  const [, v1Field = '', direction = ''] = /^(.*)_(ASC|DESC)$/.exec(v1.OrderBySchema.value[order]?.name ?? '') ?? [];
+  const field = ORDER_FIELDS[v1Field];
+  if (field === undefined) throw invalid('order_by', 'must be a value of the enum OrderBy');
+  return `${field} ${direction.toLowerCase()}`;
 }

@@ -4,22 +4,22 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   allCapabilities,
-  capabilityNamed,
+  capabilitiesIn,
+  capabilityByName,
+  capabilityInfo,
+  capabilityName,
+  capabilitySetOf,
+  capabilityUnion,
   covers,
-  decodeSet,
-  encodeSet,
-  has,
-  infoOf,
-  listOf,
+  decodeCapabilitySet,
+  encodeCapabilitySet,
+  hasCapability,
   NO_CAPABILITIES,
-  nameOf,
-  setOf,
-  union,
-  without,
+  withoutCapabilities,
 } from './capabilities.ts';
 import { Capability, CapabilitySchema } from './gen/capabilities/capabilities_pb.js';
 
-interface Fact {
+interface ExpectedCapability {
   name: string;
   number: number;
   string_name: string | null;
@@ -28,15 +28,15 @@ interface Fact {
   deprecated: boolean;
 }
 
-const facts: { reserved_numbers: number[]; values: Fact[] } = JSON.parse(
+const expected: { reserved_numbers: number[]; values: ExpectedCapability[] } = JSON.parse(
   readFileSync(new URL('../../test/data/capabilities.json', import.meta.url), 'utf8'),
 );
 
 const someCapabilities = fc.uniqueArray(fc.constantFrom(...allCapabilities.map(({ capability }) => capability)));
 
-test('the enum is the one that tokens and clients know', () => {
-  const ours = CapabilitySchema.values.map((value) => {
-    const info = infoOf(value.number);
+test('the enum has the numbers, names and bits that existing tokens and clients use', () => {
+  const actual = CapabilitySchema.values.map((value) => {
+    const info = capabilityInfo(value.number);
     return {
       name: value.name,
       number: value.number,
@@ -46,14 +46,14 @@ test('the enum is the one that tokens and clients know', () => {
       deprecated: value.deprecated,
     };
   });
-  assert.deepEqual(ours, facts.values);
+  assert.deepEqual(actual, expected.values);
   const reserved = CapabilitySchema.proto.reservedRange.map(({ start, end }) => {
     assert.equal(start, end, 'an enum range includes its end');
     return start;
   });
   assert.deepEqual(
     reserved,
-    facts.reserved_numbers.toSorted((a, b) => a - b),
+    expected.reserved_numbers.toSorted((a, b) => a - b),
   );
 });
 
@@ -62,71 +62,76 @@ test('no two capabilities share a name or a bit', () => {
   assert.equal(new Set(allCapabilities.map(({ bit }) => bit)).size, allCapabilities.length);
 });
 
-test('dotted names lead to capabilities and back', () => {
-  for (const { capability } of allCapabilities) assert.equal(capabilityNamed(nameOf(capability)), capability);
-  assert.equal(capabilityNamed('groups.list'), Capability.CAP_IAM_GROUPS_LIST);
-  assert.equal(capabilityNamed('groups.admire'), undefined);
-  assert.equal(capabilityNamed(''), undefined);
-  assert.equal(infoOf(Capability.UNKNOWN), undefined);
-  assert.equal(nameOf(Capability.UNKNOWN), '0');
+test('a capability is found by its dotted name', () => {
+  for (const { capability } of allCapabilities) assert.equal(capabilityByName(capabilityName(capability)), capability);
+  assert.equal(capabilityByName('groups.list'), Capability.CAP_IAM_GROUPS_LIST);
+  assert.equal(capabilityByName('groups.admire'), undefined);
+  assert.equal(capabilityByName(''), undefined);
+  assert.equal(capabilityInfo(Capability.UNKNOWN), undefined);
+  assert.equal(capabilityName(Capability.UNKNOWN), '0');
 });
 
-test('sets hold what was put in, sorted by number', () => {
+test('a set contains the capabilities it was made of, sorted by number', () => {
   fc.assert(
     fc.property(someCapabilities, someCapabilities, (a, b) => {
-      const [left, right] = [setOf(a), setOf(b)];
+      const [left, right] = [capabilitySetOf(a), capabilitySetOf(b)];
       assert.deepEqual(
-        listOf(left),
+        capabilitiesIn(left),
         a.toSorted((x, y) => x - y),
       );
-      assert.deepEqual(listOf(union(left, right)), listOf(setOf([...a, ...b])));
+      assert.deepEqual(capabilitiesIn(capabilityUnion(left, right)), capabilitiesIn(capabilitySetOf([...a, ...b])));
       assert.equal(
         covers(left, right),
-        b.every((capability) => has(left, capability)),
+        b.every((capability) => hasCapability(left, capability)),
       );
-      assert.ok(covers(union(left, right), left));
-      assert.equal(without(left, right) & right, NO_CAPABILITIES);
+      assert.ok(covers(capabilityUnion(left, right), left));
+      assert.equal(withoutCapabilities(left, right) & right, NO_CAPABILITIES);
     }),
   );
 });
 
-test('a number without a meaning is never in a set', () => {
+test('an unknown number is never in a set', () => {
   for (const number of [Capability.UNKNOWN, 99999 as Capability]) {
-    assert.equal(has(setOf(allCapabilities.map(({ capability }) => capability)), number), false);
-    assert.throws(() => setOf([number]), RangeError);
+    assert.equal(hasCapability(capabilitySetOf(allCapabilities.map(({ capability }) => capability)), number), false);
+    assert.throws(() => capabilitySetOf([number]), RangeError);
   }
 });
 
-test('the compact form is what existing clients read and write', () => {
-  // Two words: the length of 50, then bit 3.
-  assert.equal(encodeSet(setOf([Capability.CAP_IAM_GROUPS_LIST])), 'AAAAAAAAADIAAAAAAAAACA==');
-  assert.equal(encodeSet(NO_CAPABILITIES), 'AAAAAAAAADIAAAAAAAAAAA==');
-  // Bit 95 is the second word's bit 31, and the last.
-  const internal = Buffer.from(encodeSet(setOf([Capability.CAP_INTERNAL])), 'base64url');
+test('the compact form has the encoding of existing clients', () => {
+  // Two words: the length 50, then bit 3.
+  assert.equal(encodeCapabilitySet(capabilitySetOf([Capability.CAP_IAM_GROUPS_LIST])), 'AAAAAAAAADIAAAAAAAAACA==');
+  assert.equal(encodeCapabilitySet(NO_CAPABILITIES), 'AAAAAAAAADIAAAAAAAAAAA==');
+  // Bit 95 is bit 31 of the second word, and the last bit.
+  const internal = Buffer.from(encodeCapabilitySet(capabilitySetOf([Capability.CAP_INTERNAL])), 'base64url');
   assert.equal(internal.toString('hex'), '0000000000000060' + '0000000000000000' + '0000000080000000');
 });
 
-test('the compact form loses nothing', () => {
-  fc.assert(fc.property(someCapabilities, (some) => decodeSet(encodeSet(setOf(some))) === setOf(some)));
+test('a set is the same after it was encoded and decoded', () => {
+  fc.assert(
+    fc.property(
+      someCapabilities,
+      (some) => decodeCapabilitySet(encodeCapabilitySet(capabilitySetOf(some))) === capabilitySetOf(some),
+    ),
+  );
 });
 
-test('a list of numbers is read as well, and what nobody knows is left out', () => {
-  assert.equal(decodeSet([103, 99999]), setOf([Capability.CAP_IAM_GROUPS_LIST]));
+test('an array of numbers is decoded too, and unknown capabilities are ignored', () => {
+  assert.equal(decodeCapabilitySet([103, 99999]), capabilitySetOf([Capability.CAP_IAM_GROUPS_LIST]));
   // 1,984 bits, all set: far more than there are capabilities.
   const all = Buffer.concat([Buffer.from('00000000000007c0', 'hex'), Buffer.alloc(248, 0xff)]);
   assert.deepEqual(
-    listOf(decodeSet(`${all.toString('base64url')}==`) ?? NO_CAPABILITIES),
+    capabilitiesIn(decodeCapabilitySet(`${all.toString('base64url')}==`) ?? NO_CAPABILITIES),
     allCapabilities.map(({ capability }) => capability),
   );
 });
 
-test('what is not a set gives nothing', () => {
+test('a value that is not a set is decoded to undefined', () => {
   const wrongLength = Buffer.from(`${'f'.repeat(16)}${'0'.repeat(16)}`, 'hex').toString('base64url');
-  const nonsense = [undefined, null, 7, {}, '', 'AAAA', 'not base64!', `${wrongLength}==`, ['103'], [1.5], [null]];
-  for (const value of nonsense) assert.equal(decodeSet(value), undefined, JSON.stringify(value));
+  const invalid = [undefined, null, 7, {}, '', 'AAAA', 'not base64!', `${wrongLength}==`, ['103'], [1.5], [null]];
+  for (const value of invalid) assert.equal(decodeCapabilitySet(value), undefined, JSON.stringify(value));
   fc.assert(
     fc.property(fc.anything(), (value) => {
-      const set = decodeSet(value);
+      const set = decodeCapabilitySet(value);
       assert.ok(set === undefined || typeof set === 'bigint');
     }),
   );

@@ -12,10 +12,10 @@ export function methodNamed(name: string): Method {
   return method;
 }
 
-/** What an act that has to fail with INVALID_ARGUMENT complains about. */
-export function violationsOf(act: () => unknown): readonly FieldViolation[] {
+/** The field violations of the INVALID_ARGUMENT that `run` must throw. */
+export function violationsOf(run: () => unknown): readonly FieldViolation[] {
   try {
-    act();
+    run();
   } catch (error) {
     assert.ok(error instanceof ApiError, String(error));
     assert.equal(error.code, Code.INVALID_ARGUMENT);
@@ -23,9 +23,9 @@ export function violationsOf(act: () => unknown): readonly FieldViolation[] {
     assert.ok(detail?.type === 'BadRequest');
     return detail.fieldViolations;
   }
-  assert.fail('nothing was wrong');
+  assert.fail('no error was thrown');
 }
 
-/** The same as `field: description` lines. */
-export const complaints = (act: () => unknown): string[] =>
-  violationsOf(act).map(({ field, description }) => `${field}: ${description}`);
+/** The field violations as lines of `field: description`. */
+export const violationLines = (run: () => unknown): string[] =>
+  violationsOf(run).map(({ field, description }) => `${field}: ${description}`);

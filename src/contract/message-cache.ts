@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import { createLru } from '../base/lru.ts';
 
-/** A message as it is stored, and its JSON once somebody has asked for it. */
+/** A decoded message with its stored encoding, and its JSON after the first request for it. */
 interface CachedMessage {
   readonly schema: DescMessage;
   readonly bytes: Uint8Array;
@@ -9,7 +9,7 @@ interface CachedMessage {
   json: string | undefined;
 }
 
-/** Some megabytes in all: a usual row takes 3 KB with its message and its JSON. */
+/** Some megabytes in total: an average row takes 3 KB with its message and its JSON. */
 const MAX_CACHED = 2_000;
 const MAX_BYTES = 2_048;
 
@@ -17,46 +17,50 @@ const byKey = createLru<string, CachedMessage>(MAX_CACHED);
 const byMessage = new WeakMap<Message, CachedMessage>();
 
 /**
- * The message in `bytes`, decoded once as long as the same bytes come under the same key. The bytes decide, not a
- * version of them, so that it does not matter who changed a row, or where. Whoever gets the message shares it: it is frozen.
+ * Decodes a message, or returns the cached message if the bytes for this key are unchanged. Bytes are compared, not
+ * versions, so a change of the row by another process is noticed. The message is frozen, because callers share it.
  */
 export function decodeCached(schema: DescMessage, key: string, bytes: Uint8Array): Message {
-  const known = byKey.get(key);
-  if (known !== undefined && known.schema === schema && Buffer.compare(known.bytes, bytes) === 0) return known.message;
-  const message = decodeCacheable(schema, bytes);
-  const kept = byMessage.get(message);
-  if (kept) byKey.set(key, kept);
+  const cached = byKey.get(key);
+  if (cached !== undefined && cached.schema === schema && Buffer.compare(cached.bytes, bytes) === 0)
+    return cached.message;
+  const message = decodeFrozen(schema, bytes);
+  const entry = byMessage.get(message);
+  if (entry) byKey.set(key, entry);
   return message;
 }
 
-/** The message in `bytes`, frozen: for those who keep it themselves, if `isKept` says that it is worth it. */
-export function decodeCacheable(schema: DescMessage, bytes: Uint8Array): Message {
+/** Decodes and freezes a message for a caller with a cache of its own, which should cache it only if `isCached`. */
+export function decodeFrozen(schema: DescMessage, bytes: Uint8Array): Message {
   const message = freeze(fromBinary(schema, bytes));
   if (bytes.length <= MAX_BYTES) byMessage.set(message, { schema, bytes, message, json: undefined });
   return message;
 }
 
-/** Large ones are not. */
+/** Whether the encoding and the JSON of a message are cached. Those of large messages are not. */
 export const isCached = (message: Message): boolean => byMessage.has(message);
 
-/** The encoding of a message, if it is kept. */
+/** The cached encoding of a message. */
 export const cachedBytes = (schema: DescMessage, message: Message): Uint8Array | undefined =>
-  cachedAs(schema, message)?.bytes;
+  entryFor(schema, message)?.bytes;
 
-/** What `encode` makes of a message, which it is asked for once if the message is kept. */
+/** The cached JSON of a message. `encode` is called once for a cached message, and each time for another. */
 export function cachedJson(schema: DescMessage, message: Message, encode: Encode): string {
-  const kept = cachedAs(schema, message);
-  if (kept === undefined) return encode(schema, message);
-  kept.json ??= encode(schema, message);
-  return kept.json;
+  const entry = entryFor(schema, message);
+  if (entry === undefined) return encode(schema, message);
+  entry.json ??= encode(schema, message);
+  return entry.json;
 }
 
 type Encode = (schema: DescMessage, message: Message) => string;
 
-/** A message may also be written as one of another type that looks the same, with other names. */
-function cachedAs(schema: DescMessage, message: Message): CachedMessage | undefined {
-  const kept = byMessage.get(message);
-  return kept?.schema === schema ? kept : undefined;
+/**
+ * A message may also be encoded as another type with the same fields under other names; its cache entry is not valid
+ * then.
+ */
+function entryFor(schema: DescMessage, message: Message): CachedMessage | undefined {
+  const entry = byMessage.get(message);
+  return entry?.schema === schema ? entry : undefined;
 }
 
 function freeze<T extends object>(value: T): T {

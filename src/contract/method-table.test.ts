@@ -25,7 +25,7 @@ test('the table has every method of every service once', () => {
   assert.ok(table.some(({ id, domain }) => id === 'wharfinger.access.v1.AccessService/Explain' && domain === 'access'));
 });
 
-test('a row says all that the contract says', () => {
+test('a row has all options of the method', () => {
   const { desc, ...update } = find('iam.v2.GroupsService/UpdateGroup');
   assert.equal(desc.localName, 'updateGroup');
   assert.deepEqual(update, {
@@ -43,7 +43,7 @@ test('access is public, scoped or unscoped', () => {
   assert.equal(find('ping.v2.PingService/Ping').access, 'public');
   assert.equal(find('iam.v2.GroupsService/ListGroups').access, 'unscoped');
   assert.deepEqual(find('iam.v2.GroupsService/ListGroups').scope, []);
-  // Built-in roles lie outside every scope, so the uid is marked but not checked.
+  // Built-in roles have no group, so the uid is marked but the capabilities are not checked at it.
   assert.equal(find('iam.v2.RolesService/GetRole').access, 'unscoped');
   assert.deepEqual(find('iam.v2.RolesService/GetRole').scope, ['uid']);
   assert.equal(find('iam.v2.IdentitiesService/UpdateIdentityMetadata').event?.audience, 'internal');
@@ -68,7 +68,7 @@ const uidOf = (fields: readonly FieldDescriptorProto[]): FieldDescriptorProto =>
   fields.find(({ name }) => name === 'uid') ?? assert.fail();
 const unmark = ({ options: marked }: FieldDescriptorProto) => clearExtension(marked ?? assert.fail(), options.scope);
 
-test('an incomplete contract is refused by name', () => {
+test('an incomplete contract is refused, and the error names the method', () => {
   refuses((method) => clearExtension(method, http), `${GET_GROUP} has no google.api.http route`);
   refuses(
     (method) => clearExtension(method, options.access),
@@ -76,11 +76,11 @@ test('an incomplete contract is refused by name', () => {
   );
   refuses(
     (method) => setExtension(method, http, create(HttpRuleSchema)),
-    `${GET_GROUP} has a google.api.http binding without a verb that we serve`,
+    `${GET_GROUP} has a google.api.http binding with a verb that is not supported`,
   );
   refuses(
     (method) => setExtension(method, options.access, create(options.AccessSchema, { public: true, unscoped: true })),
-    `${GET_GROUP} is public and yet asks for capabilities`,
+    `${GET_GROUP} is public and yet requires capabilities`,
   );
   refuses(
     (_, file) => unmark(uidOf(messageIn(file, 'GetGroupRequest').field)),
@@ -92,7 +92,7 @@ test('an incomplete contract is refused by name', () => {
   }, 'contract: chainguard.platform.iam.v2.GetGroupRequest marks both uid and other as scope');
   refuses(
     (_, file) => unmark(uidOf(messageIn(file, 'Group').field)),
-    'contract: chainguard.platform.iam.v2.UpdateGroupRequest.group is marked as scope but holds no uid',
+    'contract: chainguard.platform.iam.v2.UpdateGroupRequest.group is marked as scope but contains no uid',
   );
   refuses(
     (method) => setExtension(method, options.event, create(options.EventSchema, { type: 'x' })),

@@ -16,7 +16,6 @@ import { file_chainguard_platform_registry_v2_images } from './gen/chainguard/pl
 import { file_chainguard_platform_registry_v2_repos } from './gen/chainguard/platform/registry/v2/repos_pb.js';
 import { file_chainguard_platform_registry_v2_tags } from './gen/chainguard/platform/registry/v2/tags_pb.js';
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from './gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { http } from './gen/google/api/annotations_pb.js';
 import type { HttpRule } from './gen/google/api/http_pb.js';
 import { file_wharfinger_access_v1_access } from './gen/wharfinger/access/v1/access_pb.js';
 import { file_wharfinger_access_v1_access_requests } from './gen/wharfinger/access/v1/access_requests_pb.js';
@@ -26,10 +25,10 @@ import { file_wharfinger_imports_v1_advisories } from './gen/wharfinger/imports/
 import { file_wharfinger_imports_v1_libraries } from './gen/wharfinger/imports/v1/libraries_pb.js';
 import { file_wharfinger_imports_v1_reports } from './gen/wharfinger/imports/v1/reports_pb.js';
 import { file_wharfinger_imports_v1_vulnerabilities } from './gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import * as options from './gen/wharfinger/options/v1/options_pb.js';
+import { type Access, Audience, type Event } from './gen/wharfinger/options/v1/options_pb.js';
 import { file_wharfinger_reports_v1_reports } from './gen/wharfinger/reports/v1/reports_pb.js';
-import type { EventSpec, Method, Route, Verb } from './method.ts';
-import { optionOf } from './options.ts';
+import { type EventSpec, type Method, methodId, type Route, type Verb } from './method.ts';
+import { fieldOptions, methodOptions } from './options.ts';
 import { v1Files } from './v1-files.ts';
 
 /** The seven domains of v2. */
@@ -53,8 +52,8 @@ export const v2Files: readonly DescFile[] = [
   file_chainguard_platform_ping_v2_ping,
 ];
 
-/** What we add under a name and a path of our own. */
-const ownFiles: readonly DescFile[] = [
+/** Services that the Resource Management API does not have. */
+const wharfingerFiles: readonly DescFile[] = [
   file_wharfinger_access_v1_access,
   file_wharfinger_access_v1_access_requests,
   file_wharfinger_events_v1_deliveries,
@@ -66,29 +65,29 @@ const ownFiles: readonly DescFile[] = [
   file_wharfinger_reports_v1_reports,
 ];
 
-/** Everything that is served. */
-export const files: readonly DescFile[] = [...v2Files, ...v1Files, ...ownFiles];
+/** Every file whose services are served. */
+export const files: readonly DescFile[] = [...v2Files, ...v1Files, ...wharfingerFiles];
 
 export const services: readonly DescService[] = files.flatMap((file) => file.services);
 
-/** Reads the method table from descriptors. Throws where the contract is incomplete, so that the server never starts on one. */
+/**
+ * Reads the method table from descriptors. Throws when the contract is incomplete, so that the server does not start.
+ */
 export const methodTable = (files: readonly DescFile[]): readonly Method[] =>
   files.flatMap((file) => file.services.flatMap((service) => service.methods.map(readMethod)));
 
 function readMethod(desc: DescMethod): Method {
-  const id = `${desc.parent.typeName}/${desc.name}`;
+  const id = methodId(desc);
   const incomplete = (problem: string) => new Error(`contract: ${id} ${problem}`);
 
   if (!isUnary(desc)) throw incomplete('streams; only unary methods are served');
-  const rule = optionOf(desc, http);
-  if (rule === undefined && !grpcOnly.has(id)) throw incomplete('has no google.api.http route');
-  const access = optionOf(desc, options.access);
+  const { http, access, event } = methodOptions(desc);
+  if (http === undefined && !methodsWithoutRoute.has(id)) throw incomplete('has no google.api.http route');
   if (access === undefined) throw incomplete('has no wharfinger.options.v1.access option');
 
-  const event = optionOf(desc, options.event);
   const scope = scopeOf(desc.input);
   if (access.public && (access.unscoped || access.capabilities.length > 0)) {
-    throw incomplete('is public and yet asks for capabilities');
+    throw incomplete('is public and yet requires capabilities');
   }
   if (access.recognizesCaller && !access.public) throw incomplete('recognizes callers, but is not public');
   if (!access.public && !access.unscoped && scope.length === 0) {
@@ -100,25 +99,25 @@ function readMethod(desc: DescMethod): Method {
     id,
     domain: domainOf(desc.parent.file),
     desc,
-    routes: bindingsOf(rule).map((binding) => {
+    routes: bindingsOf(http).map((binding) => {
       const route = readRoute(binding);
-      if (route === undefined) throw incomplete('has a google.api.http binding without a verb that we serve');
+      if (route === undefined) throw incomplete('has a google.api.http binding with a verb that is not supported');
       return route;
     }),
-    access: kindOf(access),
+    access: accessKindOf(access),
     capabilities: access.capabilities,
     scope,
     event: event && readEvent(event, incomplete),
   };
 }
 
-/** Methods that never had a route. */
-const grpcOnly: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);
+/** Methods of v1 that are served over gRPC only. */
+const methodsWithoutRoute: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);
 
 const bindingsOf = (rule: HttpRule | undefined): readonly HttpRule[] =>
   rule === undefined ? [] : [rule, ...rule.additionalBindings];
 
-function kindOf({ public: isPublic, recognizesCaller, unscoped }: options.Access): Method['access'] {
+function accessKindOf({ public: isPublic, recognizesCaller, unscoped }: Access): Method['access'] {
   if (isPublic) return recognizesCaller ? 'optional' : 'public';
   return unscoped ? 'unscoped' : 'scoped';
 }
@@ -130,21 +129,21 @@ function readRoute({ pattern, body }: HttpRule): Route | undefined {
   return { verb: pattern.case.toUpperCase() as Verb, template: pattern.value, body: body === '' ? undefined : body };
 }
 
-function readEvent({ type, extensions, audience }: options.Event, incomplete: (problem: string) => Error): EventSpec {
+function readEvent({ type, extensions, audience }: Event, incomplete: (problem: string) => Error): EventSpec {
   if (type === '') throw incomplete('has an event without a type');
   switch (audience) {
-    case options.Audience.CUSTOMER:
+    case Audience.CUSTOMER:
       return { type, extensions, audience: 'customer' };
-    case options.Audience.INTERNAL:
+    case Audience.INTERNAL:
       return { type, extensions, audience: 'internal' };
     default:
       throw incomplete(`has event ${type} without an audience`);
   }
 }
 
-/** The path of marked fields from a message down to the uid that is its scope; empty when nothing is marked. */
+/** The path of marked fields from a message to the uid that is its scope; empty when no field is marked. */
 function scopeOf(message: DescMessage): string[] {
-  const [field, another] = message.fields.filter((candidate) => optionOf(candidate, options.scope));
+  const [field, another] = message.fields.filter((candidate) => fieldOptions(candidate).scope);
   if (field === undefined) return [];
   if (another !== undefined) {
     throw new Error(`contract: ${message.typeName} marks both ${field.name} and ${another.name} as scope`);
@@ -152,11 +151,11 @@ function scopeOf(message: DescMessage): string[] {
   if (field.fieldKind === 'scalar') return [field.name];
   const rest = field.fieldKind === 'message' ? scopeOf(field.message) : [];
   if (rest.length === 0)
-    throw new Error(`contract: ${message.typeName}.${field.name} is marked as scope but holds no uid`);
+    throw new Error(`contract: ${message.typeName}.${field.name} is marked as scope but contains no uid`);
   return [field.name, ...rest];
 }
 
-/** `iam` for package `chainguard.platform.iam.v2` as for `chainguard.platform.iam`: v1 packages name no version. */
+/** `iam` for the packages `chainguard.platform.iam.v2` and `chainguard.platform.iam`: v1 packages have no version. */
 function domainOf(file: DescFile): string {
   const domain = file.proto.package.split('.').findLast((part) => !/^v\d/.test(part));
   if (!domain) throw new Error(`contract: package of ${file.name}.proto has no domain`);

@@ -8,7 +8,7 @@ export interface Route {
   readonly verb: Verb;
   /** Such as `/iam/v2/groups/{uid=**}`. */
   readonly template: string;
-  /** `*`, the proto name of a request field, or nothing: all comes from path and query. */
+  /** `*`, or the proto name of a request field. Undefined when all fields are in the path and the query. */
   readonly body: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface EventSpec {
   readonly audience: 'customer' | 'internal';
 }
 
-/** One row of the method table: everything the contract says about a method. */
+/** One row of the method table, read from the options of a method in the contract. */
 export interface Method {
   /** `chainguard.platform.iam.v2.GroupsService/GetGroup`, also the gRPC path without its leading slash. */
   readonly id: string;
@@ -28,13 +28,13 @@ export interface Method {
   readonly desc: DescMethodUnary;
   readonly routes: readonly Route[];
   /**
-   * `public` asks for no token, `optional` neither, but knows the caller by one; `scoped` checks at the uid in `scope`;
-   * `unscoped` leaves the narrowing to the handler.
+   * `public` needs no token and ignores one. `optional` needs no token, but identifies the caller by one. `scoped`
+   * checks the capabilities at the uid in `scope`. `unscoped` leaves it to the operation to restrict its result.
    */
   readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
   /** The caller needs all of them. */
   readonly capabilities: readonly Capability[];
-  /** Proto field path to the uid that is the scope, such as `['group', 'uid']`; empty when the method has none. */
+  /** The proto field path of the uid that is the scope, such as `['group', 'uid']`; empty when there is none. */
   readonly scope: readonly string[];
   readonly event: EventSpec | undefined;
 }

@@ -1,49 +1,44 @@
-import type { Message } from '@bufbuild/protobuf';
-import { fromBinary, getExtension, ScalarType } from '@bufbuild/protobuf';
-import type { GenExtension } from '@bufbuild/protobuf/codegenv2';
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import type { DescEnumValue, DescField, DescMessage, DescMethod, Message, MessageShape } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { type Empty, EmptySchema } from '@bufbuild/protobuf/wkt';
+import {
+  type CapabilityOptionValues,
+  CapabilityOptionValuesSchema,
+  type FieldOptionValues,
+  FieldOptionValuesSchema,
+  type MethodOptionValues,
+  MethodOptionValuesSchema,
+} from './gen/wharfinger/options/v1/option_values_pb.js';
 
-type UnknownField = NonNullable<Message['$unknown']>[number];
+// The custom options of the contract. option_values.proto says why they are not read as extensions.
 
-/**
- * What an option says about a descriptor; nothing where it is not set. `getOption` makes a type of its own for each look,
- * which took a tenth of every start: here the kinds of options that the contract has are read as they are.
- */
-export function optionOf<Extendee extends Message, Value>(
-  element: { readonly proto: { readonly options?: Extendee | undefined } },
-  option: GenExtension<Extendee, Value>,
-): Value | undefined {
-  const { options } = element.proto;
-  const found = options?.$unknown?.filter(({ no }) => no === option.number) ?? [];
-  const [last] = found.slice(-1);
-  if (options === undefined || last === undefined) return undefined;
-  return (read(option, found, last) ?? getExtension(options, option)) as Value;
+export const methodOptions = ({ proto }: DescMethod): MethodOptionValues =>
+  decodeOptions(proto.options, MethodOptionValuesSchema) ?? create(MethodOptionValuesSchema);
+
+export const capabilityOptions = ({ proto }: DescEnumValue): CapabilityOptionValues =>
+  decodeOptions(proto.options, CapabilityOptionValuesSchema) ?? create(CapabilityOptionValuesSchema);
+
+const NO_FIELD_OPTIONS = create(FieldOptionValuesSchema);
+const fieldOptionCache = new WeakMap<DescField, FieldOptionValues>();
+
+/** The custom options of a field, decoded once per field. */
+export function fieldOptions(field: DescField): FieldOptionValues {
+  let options = fieldOptionCache.get(field);
+  if (options === undefined) {
+    options = decodeOptions(field.proto.options, FieldOptionValuesSchema) ?? NO_FIELD_OPTIONS;
+    fieldOptionCache.set(field, options);
+  }
+  return options;
 }
 
-/** Nothing for other kinds. */
-function read(option: GenExtension, found: readonly UnknownField[], last: UnknownField): unknown {
-  if (option.fieldKind === 'message') {
-    return fromBinary(option.message, Buffer.concat(found.map(({ data }) => new BinaryReader(data).bytes())));
-  }
-  if (option.fieldKind === 'list') return option.listKind === 'enum' ? found.flatMap(numbersIn) : undefined;
-  const reader = new BinaryReader(last.data);
-  switch (option.scalar) {
-    case ScalarType.STRING:
-      return reader.string();
-    case ScalarType.BOOL:
-      return reader.bool();
-    case ScalarType.UINT32:
-      return reader.uint32();
-    default:
-      return undefined;
-  }
-}
-
-/** One by one or packed, as protobuf allows for both. */
-function numbersIn({ wireType, data }: UnknownField): number[] {
-  const reader = new BinaryReader(data);
-  const end = wireType === WireType.LengthDelimited ? reader.uint32() + reader.pos : reader.len;
-  const numbers: number[] = [];
-  while (reader.pos < end) numbers.push(reader.int32());
-  return numbers;
+/** Returns undefined when no custom option is set. */
+function decodeOptions<Values extends DescMessage>(
+  options: Message | undefined,
+  schema: Values,
+): MessageShape<Values> | undefined {
+  // protobuf-es keeps extensions as unknown fields. An Empty with these fields is encoded to the custom options alone.
+  const customOptions = options?.$unknown;
+  if (customOptions === undefined) return undefined;
+  const message: Empty = { $typeName: EmptySchema.typeName, $unknown: customOptions };
+  return fromBinary(schema, toBinary(EmptySchema, message), { readUnknownFields: false });
 }

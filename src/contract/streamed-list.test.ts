@@ -16,7 +16,7 @@ const joined = (...parts: GroupList[]): string => {
   return parts.map(json.next).join('') + json.end(last);
 };
 
-test('parts make the JSON of the whole', () => {
+test('the pieces of JSON are together the JSON of the whole message', () => {
   const whole = encodeJson(GroupListSchema, listOf('a', 'b', 'c', 'd'));
   assert.equal(joined(listOf('a', 'b'), listOf('c'), listOf('d')), whole);
   assert.equal(joined(listOf('a', 'b', 'c', 'd')), whole);
@@ -28,12 +28,12 @@ test('parts may be empty', () => {
   assert.deepEqual(JSON.parse(joined(listOf(), listOf())), { items: [] });
 });
 
-test('parts make the protobuf encoding of the whole', () => {
+test('the concatenated encodings of the parts are the encoding of the whole message', () => {
   const parts = [listOf('a', 'b'), listOf(), listOf('c')].map((part) => toBinary(GroupListSchema, part));
   assert.deepEqual(fromBinary(GroupListSchema, Buffer.concat(parts)), listOf('a', 'b', 'c'));
 });
 
-test('only a message that is nothing but a list can be divided', () => {
+test('only a message whose only field is a list can be sent in parts', () => {
   assert.equal(list.name, 'items');
   assert.equal(soleListField(ListGroupsResponseSchema), undefined);
   assert.equal(soleListField(GroupSchema), undefined);

@@ -2,41 +2,42 @@ import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { encodeJson } from './json/encode.ts';
 
 /*
- * A message that is nothing but a list can be sent in parts, each a message of its type with some of the items. In protobuf
- * the encodings of the parts, one after the other, are an encoding of the whole
- * (https://protobuf.dev/programming-guides/encoding/#last-one-wins); in JSON the parts share one array.
+ * A message whose only field is a list can be sent in parts. Each part is a message of the same type with some of the
+ * items. In protobuf the concatenated encodings of the parts are the encoding of the whole message
+ * (https://protobuf.dev/programming-guides/encoding/#last-one-wins). In JSON the items of all parts are written into
+ * one array.
  */
 
-/** The list that a message consists of, if it can be divided. A page that has a token for the next one cannot. */
+/** The only field of a message, if it is a list of messages. Undefined for a page, which also has a page token. */
 export function soleListField({ fields: [first, ...others] }: DescMessage): DescField | undefined {
   return first?.fieldKind === 'list' && first.message && others.length === 0 ? first : undefined;
 }
 
-/** The JSON text of a message that comes in parts. */
+/** The JSON text of a message that is sent in parts. */
 export interface ListJsonStream {
-  /** What comes next, with the items of this part. */
+  /** The next piece of the text, with the items of a part. */
   next(part: Message): string;
-  /** The same up to the end, with the items of the last part. */
+  /** The rest of the text, with the items of the last part. */
   end(part: Message): string;
 }
 
 export function streamListJson(desc: DescMessage, list: DescField): ListJsonStream {
   const head = `{"${list.jsonName}":[`;
   const tail = ']}';
-  let before = head;
+  let separator = head;
   const next = (part: Message): string => {
     const items = (part as unknown as Record<string, unknown[]>)[list.localName];
-    // JSON leaves out an empty list altogether.
+    // encodeJson omits an empty list.
     if (!items?.length) return '';
-    const text = before + encodeJson(desc, part).slice(head.length, -tail.length);
-    before = ',';
+    const text = separator + encodeJson(desc, part).slice(head.length, -tail.length);
+    separator = ',';
     return text;
   };
   return {
     next,
     end(part) {
       const last = next(part);
-      return (before === head ? head : last) + tail;
+      return (separator === head ? head : last) + tail;
     },
   };
 }

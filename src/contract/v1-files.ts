@@ -24,7 +24,7 @@ import { file_platform_tenant_v1_sbom_platform } from './gen/platform/tenant/v1/
 import { file_platform_tenant_v1_vuln_platform } from './gen/platform/tenant/v1/vuln.platform_pb.js';
 import { file_platform_vulnerabilities_v1_advisory_vulnerabilities } from './gen/platform/vulnerabilities/v1/advisory.vulnerabilities_pb.js';
 
-/** v1, which stays beside v2: its services… */
+/** The files of v1 that declare services. */
 const serviceFiles: readonly DescFile[] = [
   file_platform_iam_v1_group_platform,
   file_platform_iam_v1_identity_platform,
@@ -47,7 +47,7 @@ const serviceFiles: readonly DescFile[] = [
   file_platform_auth_v1_auth_platform,
 ];
 
-/** …and files that hold no more than what the messages of those are made of. */
+/** The files of v1 that declare only messages. */
 const messageFiles: readonly DescFile[] = [
   file_platform_common_v1_uidp_platform,
   file_platform_tenant_v1_sbom_platform,

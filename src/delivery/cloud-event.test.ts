@@ -13,22 +13,22 @@ const row: EventRow = {
   body_type: null,
   body: null,
 };
-const headersOf = (changed: { subject?: string }, sink = 'https://example.com/') =>
-  cloudEventHeaders({ ...row, ...changed }, { source: 'https://wharf.example.com', subscription: 's', sink });
+const headersOf = (override: { subject?: string }, sink = 'https://example.com/') =>
+  cloudEventHeaders({ ...row, ...override }, { source: 'https://wharf.example.com', subscription: 's', sink });
 
-test('what is said is there, and what is empty is not', () => {
+test('empty attributes are omitted', () => {
   const { 'ce-subject': subject, 'ce-group': group, 'ce-bodytype': bodyType, 'ce-time': time } = headersOf({});
   assert.deepEqual([subject, group, bodyType, time], ['a', 'g', undefined, '1970-01-01T00:00:00.000Z']);
 });
 
-test('whatever a value holds, it fits into a header', () => {
+test('attributes are escaped for headers', () => {
   const values = {
     'a b"%\n': 'a%20b%22%25%0A',
     'é€😀': '%C3%A9%E2%82%AC%F0%9F%98%80',
     'half \ud800': 'half%20%EF%BF%BD',
   };
-  for (const [given, expected] of Object.entries(values)) {
-    assert.equal(headersOf({ subject: given })['ce-subject'], expected);
-    assert.equal(headersOf({}, given)['ce-chainguarddev1webhook'], expected);
+  for (const [value, expected] of Object.entries(values)) {
+    assert.equal(headersOf({ subject: value })['ce-subject'], expected);
+    assert.equal(headersOf({}, value)['ce-chainguarddev1webhook'], expected);
   }
 });

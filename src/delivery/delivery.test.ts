@@ -6,10 +6,10 @@ import { startSink, type TestSink } from '../../test/support/sink.ts';
 import { newUid, parentOf, ROOT } from '../base/uid.ts';
 import { dropSink } from '../domains/events/sink-rows.ts';
 import type { Store } from '../store/store.ts';
-import { changeIn, changesIn, deliveriesTo, deliveryOn, START, subscribeTo } from './delivery.testing.ts';
+import { appendChange, appendChanges, deliveriesTo, deliveryOn, START, subscribeTo } from './delivery.testing.ts';
 import { type Delivery, SINK_DISABLED } from './delivery.ts';
 import { prune } from './prune.ts';
-import { claim } from './queue.ts';
+import { leaseDueSinks } from './queue.ts';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -44,7 +44,7 @@ for (const database of databases) {
       running.push(delivery);
       return delivery;
     };
-    const answerWith = (status: number, headers: Record<string, string> = {}) => {
+    const respondWith = (status: number, headers: Record<string, string> = {}) => {
       sink.answer = (_, response) => {
         response.writeHead(status, headers).end();
         return true;
@@ -55,20 +55,20 @@ for (const database of databases) {
         async () => sink.received.length,
         (received) => received >= count,
       );
-    /** Waits until the deliveries to a subscription are so. */
-    const settled = (uid: string, ...states: string[]) =>
+    /** Waits until the deliveries to a subscription have these states and numbers of attempts. */
+    const deliveriesAre = (uid: string, ...states: string[]) =>
       until(
         () => deliveriesTo(store, uid),
         (found) => found.map(({ state, attempts: n }) => `${state} ${n}`).join() === states.join(),
       );
 
-    test('an event is sent by the schedule, to its end', async () => {
+    test('a delivery is retried by the schedule until its end', async () => {
       const uid = await subscribeTo(store, sink.url);
-      answerWith(500);
-      await changeIn(store, parentOf(uid), now);
+      respondWith(500);
+      await appendChange(store, parentOf(uid), now);
       const delivery = start();
       for (const [n, wait] of [5_000, 300_000, 0].entries()) {
-        const [found] = await settled(uid, wait === 0 ? 'failed 3' : `pending ${n + 1}`);
+        const [found] = await deliveriesAre(uid, wait === 0 ? 'failed 3' : `pending ${n + 1}`);
         assert.equal(found?.due, wait === 0 ? null : now + wait);
         assert.equal(found?.error, 'it answered with status 500');
         now += wait;
@@ -79,32 +79,32 @@ for (const database of databases) {
       assert.equal(ids.size, 1);
     });
 
-    test('a sink that asks for patience is left alone until then, with everything', async () => {
+    test('no delivery is sent to a sink before the time of its Retry-After', async () => {
       const uid = await subscribeTo(store, sink.url);
-      answerWith(429, { 'retry-after': '60' });
+      respondWith(429, { 'retry-after': '60' });
       const group = parentOf(uid);
-      for (const subject of ['a', 'b', 'c']) await changeIn(store, group, now, subject);
+      for (const subject of ['a', 'b', 'c']) await appendChange(store, group, now, subject);
       const delivery = start();
-      const [first] = await settled(uid, 'pending 1', 'pending 0', 'pending 0');
+      const [first] = await deliveriesAre(uid, 'pending 1', 'pending 0', 'pending 0');
       assert.equal(first?.due, now + MINUTE);
       sink.answer = undefined;
-      await changeIn(store, group, now, 'd');
+      await appendChange(store, group, now, 'd');
       now += MINUTE - 1;
       delivery.wake();
-      await settled(uid, 'pending 1', 'pending 0', 'pending 0', 'pending 0');
+      await deliveriesAre(uid, 'pending 1', 'pending 0', 'pending 0', 'pending 0');
       now += 1;
       delivery.wake();
-      await settled(uid, 'delivered 2', 'delivered 1', 'delivered 1', 'delivered 1');
+      await deliveriesAre(uid, 'delivered 2', 'delivered 1', 'delivered 1', 'delivered 1');
       assert.deepEqual(
         sink.received.map(({ attributes }) => attributes.subject),
         ['a', 'a', 'b', 'c', 'd'],
       );
     });
 
-    test('a dead sink costs few attempts, and what waits loses none of its own', async () => {
+    test('a sink that is down gets few attempts, and waiting deliveries keep theirs', async () => {
       const uid = await subscribeTo(store, sink.url);
-      answerWith(503);
-      await changesIn(store, parentOf(uid), now, 20);
+      respondWith(503);
+      await appendChanges(store, parentOf(uid), now, 20);
       start();
       await until(
         async () => store.reader.get<{ failures: number; lease: string | null }>('SELECT failures, lease FROM sink'),
@@ -115,80 +115,80 @@ for (const database of databases) {
       assert.equal(sink.received.length, 5);
     });
 
-    test('a sink that fails for five days is disabled, which is an event, and then nothing waits for it', async () => {
+    test('a sink that fails for five days is disabled, with an event, and gets no deliveries', async () => {
       const group = newUid(ROOT);
-      const witness = await startSink();
+      const parentSink = await startSink();
       try {
-        await subscribeTo(store, witness.url, group);
+        await subscribeTo(store, parentSink.url, group);
         const uid = await subscribeTo(store, sink.url, newUid(group));
-        answerWith(500);
-        await changeIn(store, parentOf(uid), now);
+        respondWith(500);
+        await appendChange(store, parentOf(uid), now);
         const delivery = start();
-        await settled(uid, 'pending 1');
+        await deliveriesAre(uid, 'pending 1');
         now += 5 * DAY;
         delivery.wake();
-        const told = await until(
-          async () => witness.received.find(({ attributes }) => attributes.type === SINK_DISABLED),
+        const announced = await until(
+          async () => parentSink.received.find(({ attributes }) => attributes.type === SINK_DISABLED),
           (request) => request !== undefined,
         );
-        assert.equal(told?.attributes.subject, uid);
-        assert.equal(JSON.parse(told?.body ?? '').body.state, 'SINK_STATE_DISABLED');
-        await changeIn(store, parentOf(uid), now, 'later');
+        assert.equal(announced?.attributes.subject, uid);
+        assert.equal(JSON.parse(announced?.body ?? '').body.state, 'SINK_STATE_DISABLED');
+        await appendChange(store, parentOf(uid), now, 'later');
         delivery.wake();
         await until(
-          async () => witness.received.at(-1)?.attributes.subject,
+          async () => parentSink.received.at(-1)?.attributes.subject,
           (subject) => subject === 'later',
         );
         assert.equal((await deliveriesTo(store, uid)).length, 1);
       } finally {
-        await witness.close();
+        await parentSink.close();
       }
     });
 
-    test('dead sinks delay no other, and stopping does not wait for them for long', async () => {
-      const dead = await startSink();
-      dead.answer = () => true;
+    test('sinks that do not respond delay no others, and stopping does not wait long for them', async () => {
+      const hanging = await startSink();
+      hanging.answer = () => true;
       const group = newUid(ROOT);
-      for (let n = 0; n < 100; n++) await subscribeTo(store, dead.url, group);
+      for (let n = 0; n < 100; n++) await subscribeTo(store, hanging.url, group);
       const uid = await subscribeTo(store, sink.url);
-      await changesIn(store, group, now, 3);
+      await appendChanges(store, group, now, 3);
       const delivery = start({ timeoutMs: 60_000 });
       await until(
-        async () => dead.received.length,
+        async () => hanging.received.length,
         (received) => received === 100,
       );
-      await changesIn(store, parentOf(uid), now, 60);
+      await appendChanges(store, parentOf(uid), now, 60);
       delivery.wake();
       await attempts(60);
-      assert.equal(dead.received.length, 100);
+      assert.equal(hanging.received.length, 100);
       await delivery.stop();
-      await dead.close();
+      await hanging.close();
       const leases = 'SELECT count(*) AS n FROM sink WHERE lease IS NOT NULL';
       assert.equal((await store.reader.get<{ n: number }>(leases))?.n, 0);
     });
 
-    test('what a server held that is gone is taken over when its lease ends', async () => {
+    test('deliveries of a server that was killed are sent when its lease expires', async () => {
       const uid = await subscribeTo(store, sink.url);
-      await changeIn(store, parentOf(uid), now);
-      const gone = start();
-      await settled(uid, 'delivered 1');
-      await gone.stop();
-      await changeIn(store, parentOf(uid), now, 'next');
+      await appendChange(store, parentOf(uid), now);
+      const first = start();
+      await deliveriesAre(uid, 'delivered 1');
+      await first.stop();
+      await appendChange(store, parentOf(uid), now, 'next');
       await store.write((tx) => tx.run('UPDATE sink SET due = $1', now));
-      assert.equal((await claim(store, { working: 1, failing: 0 }, now, 6_000)).length, 1);
+      assert.equal((await leaseDueSinks(store, { working: 1, failing: 0 }, now, 6_000)).length, 1);
       const delivery = start();
-      await settled(uid, 'delivered 1', 'pending 0');
+      await deliveriesAre(uid, 'delivered 1', 'pending 0');
       now += 5_999;
       delivery.wake();
-      await settled(uid, 'delivered 1', 'pending 0');
+      await deliveriesAre(uid, 'delivered 1', 'pending 0');
       now += 1;
       delivery.wake();
-      await settled(uid, 'delivered 1', 'delivered 1');
+      await deliveriesAre(uid, 'delivered 1', 'delivered 1');
     });
 
-    test('a server that stops hands back what it has not sent', async () => {
+    test('a server that stops ends its leases, and keeps unsent deliveries', async () => {
       const uid = await subscribeTo(store, sink.url);
-      await changesIn(store, parentOf(uid), now, 3);
+      await appendChanges(store, parentOf(uid), now, 3);
       let release = (): void => {};
       sink.answer = (_, response) => {
         release = () => void response.writeHead(204).end();
@@ -199,14 +199,14 @@ for (const database of databases) {
       const stopped = delivery.stop();
       release();
       await stopped;
-      await settled(uid, 'delivered 1', 'pending 0', 'pending 0');
+      await deliveriesAre(uid, 'delivered 1', 'pending 0', 'pending 0');
       const row = await store.reader.get<{ lease: string | null; due: number }>('SELECT lease, due FROM sink');
       assert.deepEqual({ ...row }, { lease: null, due: now });
     });
 
-    test('what is deleted while it is sent to gets nothing more', async () => {
+    test('a subscription that is deleted meanwhile gets no more deliveries', async () => {
       const uid = await subscribeTo(store, sink.url);
-      await changesIn(store, parentOf(uid), now, 3);
+      await appendChanges(store, parentOf(uid), now, 3);
       const releases: (() => void)[] = [];
       sink.answer = (_, response) => {
         releases.push(() => void response.writeHead(204).end());
@@ -220,11 +220,11 @@ for (const database of databases) {
       assert.equal(sink.received.length, 1);
     });
 
-    test('old events and deliveries go, and no others', async () => {
+    test('old events and deliveries are deleted, and no others', async () => {
       const uid = await subscribeTo(store, sink.url);
       const group = parentOf(uid);
-      await changesIn(store, group, now, 700);
-      await changeIn(store, newUid(ROOT), now, 'nobody hears it');
+      await appendChanges(store, group, now, 700);
+      await appendChange(store, newUid(ROOT), now, 'no subscriber');
       const delivery = start();
       const count = async (table: string) =>
         (await store.reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))?.n;
@@ -233,7 +233,7 @@ for (const database of databases) {
         (n) => n === 700,
       );
       now += DAY;
-      await changeIn(store, group, now, 'the last');
+      await appendChange(store, group, now, 'the last');
       delivery.wake();
       await attempts(701);
       await delivery.stop();

@@ -9,17 +9,17 @@ import { appendEvent, type OutboxEvent } from '../store/outbox.ts';
 import type { Row, Store } from '../store/store.ts';
 import { createDelivery, type Delivery, type DeliveryOptions } from './delivery.ts';
 
-/** A moment that tests begin at. */
+/** The time at which tests begin. */
 export const START = Date.UTC(2026, 0, 1);
 
-/** Delivery on a store, with everything a test may set. */
+/** Creates a delivery with settings for tests. */
 export function deliveryOn(store: Store, clock: () => number, options: Partial<DeliveryOptions> = {}): Delivery {
   return createDelivery({
     store,
     clock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: createMetrics(),
-    tokens: { attest: async () => 'a token' },
+    accessTokens: { signAssertion: async () => 'a token' },
     unseal: () => 'whsec_c2VjcmV0',
     publicUrl: () => 'https://wharf.example.com',
     allowInsecure: true,
@@ -31,7 +31,7 @@ export function deliveryOn(store: Store, clock: () => number, options: Partial<D
   });
 }
 
-/** The uid of a subscription in a group of its own. */
+/** Creates a subscription, by default in a new group, and returns its uid. */
 export async function subscribeTo(store: Store, sink: string, parent = newUid(ROOT)): Promise<string> {
   const uid = newUid(parent);
   await store.write(async (tx) => {
@@ -44,12 +44,12 @@ export async function subscribeTo(store: Store, sink: string, parent = newUid(RO
 
 let events = 0;
 
-/** The event of a change in a group. */
-export const changeIn = (store: Store, group: string, time: number, subject = group): Promise<void> =>
+/** Appends the event of a change in a group. */
+export const appendChange = (store: Store, group: string, time: number, subject = group): Promise<void> =>
   store.write((tx) => appendEvent(tx, newEvent(group, time, subject)));
 
-/** The events of many changes at once, each of something else. */
-export const changesIn = (store: Store, group: string, time: number, count: number): Promise<void> =>
+/** Appends the events of many changes in one transaction, each with its own subject. */
+export const appendChanges = (store: Store, group: string, time: number, count: number): Promise<void> =>
   store.write(async (tx) => {
     for (let n = 0; n < count; n++) await appendEvent(tx, newEvent(group, time, `subject ${n}`));
   });
@@ -64,7 +64,7 @@ const newEvent = (group: string, time: number, subject: string): OutboxEvent => 
   extensions: { group },
 });
 
-export interface Delivered extends Row {
+export interface StoredDelivery extends Row {
   readonly state: string;
   readonly attempts: number;
   readonly due: number | null;
@@ -72,9 +72,9 @@ export interface Delivered extends Row {
   readonly error: string | null;
 }
 
-/** What is known about the deliveries to a subscription, the oldest first. */
-export const deliveriesTo = async (store: Store, subscription: string): Promise<Delivered[]> =>
-  store.reader.all<Delivered>(
+/** Reads the deliveries to a subscription, the oldest first. */
+export const deliveriesTo = async (store: Store, subscription: string): Promise<StoredDelivery[]> =>
+  store.reader.all<StoredDelivery>(
     'SELECT state, attempts, due, status, error FROM delivery WHERE subscription = $1 ORDER BY id',
     subscription,
   );

@@ -6,117 +6,136 @@ import type { Metrics } from '../base/metrics.ts';
 import { parentOf } from '../base/uid.ts';
 import { SinkSchema } from '../contract/gen/wharfinger/events/v1/sinks_pb.js';
 import { encodeJson } from '../contract/json/encode.ts';
-import { sinkMessage } from '../domains/events/sinks.ts';
-import type { Tokens } from '../identity/tokens/access-tokens.ts';
+import { toSinkMessage } from '../domains/events/sinks.ts';
+import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
 import { appendEvent } from '../store/outbox.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import { fanOut } from './fan-out.ts';
 import { prune } from './prune.ts';
-import { type Claim, claim, type DueDelivery, type Health, nextDue, type Outcome, type Room, settle } from './queue.ts';
-import type { Patience } from './retry-schedule.ts';
-import { type RoundOptions, sendRound } from './send-due.ts';
+import {
+  type AttemptOutcome,
+  type DueDelivery,
+  leaseDueSinks,
+  nextDue,
+  type SinkCounts,
+  type SinkFailures,
+  type SinkLease,
+  settle,
+} from './queue.ts';
+import type { RetryPolicy } from './retry-schedule.ts';
+import { type SendOptions, sendDue } from './send-due.ts';
 
-export interface DeliveryOptions extends Patience {
+export interface DeliveryOptions extends RetryPolicy {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'delivery'>;
-  readonly tokens: Pick<Tokens, 'attest'>;
+  readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
   readonly unseal: (sealed: string, context: string) => string;
   readonly publicUrl: () => string;
   readonly allowInsecure: boolean;
-  /** For one attempt. */
+  /** The time limit of one attempt. */
   readonly timeoutMs: number;
   /** How long deliveries and their events are kept. */
   readonly retentionMs: number;
 }
 
-/** Brings events from the outbox to the sinks of subscriptions, for as long as the server runs. */
+/** Delivers events from the outbox to the sinks of subscriptions, until it is stopped. */
 export interface Delivery {
-  /** Looks for work at once: something was written. */
+  /** Polls now. To be called after a commit, which may have written events. */
   wake(): void;
-  /** Lets running attempts end, for a moment, and gives back what is not done. */
+  /** Waits a short time for running requests, cancels the others, and ends all leases. */
   stop(): Promise<void>;
 }
 
 /**
- * Sinks that are sent to at the same time. Each gets one request at a time, so a dead one holds up no other; and however
- * many are dead, there is room for those that work.
+ * The most sinks that are sent to concurrently. Each gets one request at a time, so a slow sink delays no other one.
+ * Failing sinks have a limit of their own, so that any number of them leaves capacity for those that work.
  */
-const MAX_ROUNDS: Room = { working: 128, failing: 32 };
-const GATHER_MS = 5;
-/** How long work that nobody told us of, such as that of a server which died, may wait. */
+const MAX_SINKS: SinkCounts = { working: 128, failing: 32 };
+/** Writes come in bursts. One poll after a short delay handles many of them at little more cost than one. */
+const BATCH_DELAY_MS = 5;
+/** How often to poll without `wake`, for work of other servers, such as one that was killed. */
 const POLL_MS = 500;
-/** Not sooner: what is due and yet not to be had is in the hands of another server. */
-const LEAST_MS = 10;
-/** A database that does not answer now is not asked again at once. */
-const TROUBLE_MS = 5_000;
+/** Due sinks that could not be leased are leased by another server, so polling again sooner is no use. */
+const MIN_WAIT_MS = 10;
+/** The delay of the next poll after the database has failed. */
+const ERROR_WAIT_MS = 5_000;
 const PRUNE_MS = 10 * 60 * 1000;
 const STOP_GRACE_MS = 3000;
-/** A round ends when one time-out has passed, and its last attempt takes another; the third is for a slow database. */
+/**
+ * The duration of a lease, in timeouts of one attempt. Sending starts no attempt after one timeout, and the last
+ * attempt can take another one. The third is for a slow database.
+ */
 const LEASE_TIMEOUTS = 3;
 
-/** The event that says that a sink was disabled. */
+/** The type of the event of a disabled sink. */
 export const SINK_DISABLED = 'dev.wharfinger.events.subscription.disabled.v1';
 
+/**
+ * Runs these steps in a loop:
+ * 1. fan-out.ts creates the deliveries of new events in the outbox.
+ * 2. queue.ts leases sinks with due deliveries, so that no other server sends to them.
+ * 3. send-due.ts sends the deliveries of each leased sink.
+ * 4. queue.ts records the outcomes and ends the lease.
+ */
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { store, clock, log, metrics, schedule, giveUpMs, timeoutMs, retentionMs } = options;
   const stopping = new AbortController();
-  const cutOff = new AbortController();
-  const rounds = new Set<Promise<void>>();
+  const cancelling = new AbortController();
+  const sending = new Set<Promise<void>>();
   const running = { working: 0, failing: 0 };
-  const roundOptions: RoundOptions = {
+  const sendOptions: SendOptions = {
     ...options,
     db: store.reader,
     stopping: stopping.signal,
-    cutOff: cutOff.signal,
+    cancelling: cancelling.signal,
     observe,
   };
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
+  let polling: Promise<void> | undefined;
+  let pollAgain = false;
   let pruning: Promise<void> | undefined;
   let pruneAt = clock() + PRUNE_MS;
 
   function wake(): void {
     if (stopping.signal.aborted) return;
-    lookAgain = true;
-    looking ??= look();
+    pollAgain = true;
+    polling ??= poll();
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     clearTimeout(timer);
-    // Writes come in bursts, and what came together costs little more than one.
-    await delay(GATHER_MS);
+    await delay(BATCH_DELAY_MS);
     let waitMs = POLL_MS;
     try {
-      while (lookAgain && !stopping.signal.aborted) {
-        lookAgain = false;
-        if ((await fanOut(store, { now: clock(), delayMs: schedule[0] ?? 0, retentionMs })) > 0) lookAgain = true;
-        const claims = await claim(store, room(), clock(), timeoutMs * LEASE_TIMEOUTS);
-        for (const each of claims) begin(each);
-        // Under a stream of writes, a look at each commit would cost as much as the commits.
-        if (lookAgain) await delay(GATHER_MS);
+      while (pollAgain && !stopping.signal.aborted) {
+        pollAgain = false;
+        if ((await fanOut(store, { now: clock(), delayMs: schedule[0] ?? 0, retentionMs })) > 0) pollAgain = true;
+        const leases = await leaseDueSinks(store, freeCapacity(), clock(), timeoutMs * LEASE_TIMEOUTS);
+        for (const lease of leases) startSending(lease);
+        // During continuous writes, a poll per commit would cost as much as the commits.
+        if (pollAgain) await delay(BATCH_DELAY_MS);
       }
       const due = await nextDue(store.reader);
-      const { working, failing } = room();
-      // At its end every round wakes us, so a full house needs no timer.
+      const { working, failing } = freeCapacity();
+      // Without free capacity no timer is needed, because the end of each `send` polls.
       if (due !== undefined && working > 0 && failing > 0) {
-        waitMs = Math.min(POLL_MS, Math.max(LEAST_MS, due - clock()));
+        waitMs = Math.min(POLL_MS, Math.max(MIN_WAIT_MS, due - clock()));
       }
-      // Something was written while we looked at the rest.
-      if (lookAgain) waitMs = LEAST_MS;
-      pruneNowAndThen();
+      // `wake` was called after the loop.
+      if (pollAgain) waitMs = MIN_WAIT_MS;
+      startPruningIfDue();
     } catch (error) {
       log.warn({ error }, 'cannot look for events to deliver');
-      waitMs = TROUBLE_MS;
+      waitMs = ERROR_WAIT_MS;
     }
-    looking = undefined;
+    polling = undefined;
     if (!stopping.signal.aborted) timer = setTimeout(wake, waitMs);
   }
 
-  /** Beside the deliveries, which need not wait for it. */
-  function pruneNowAndThen(): void {
+  /** Not awaited, because deliveries need not wait for it. */
+  function startPruningIfDue(): void {
     if (clock() < pruneAt) return;
     pruneAt = clock() + PRUNE_MS;
     pruning ??= prune(store, clock(), retentionMs, stopping.signal)
@@ -126,46 +145,50 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       });
   }
 
-  const room = (): Room => ({
-    working: MAX_ROUNDS.working - running.working,
-    failing: MAX_ROUNDS.failing - running.failing,
+  const freeCapacity = (): SinkCounts => ({
+    working: MAX_SINKS.working - running.working,
+    failing: MAX_SINKS.failing - running.failing,
   });
 
-  function begin(claimed: Claim): void {
-    const kind = claimed.failures > 0 ? 'failing' : 'working';
+  function startSending(lease: SinkLease): void {
+    const kind = lease.failures > 0 ? 'failing' : 'working';
     running[kind]++;
-    const round = perform(claimed)
+    const sent = send(lease)
       .catch((error: unknown) => {
-        // Its lease runs out, and then it is tried again.
-        log.warn({ error, subscription: claimed.subscription }, 'cannot deliver events');
+        // The lease expires, and then the deliveries are sent again.
+        log.warn({ error, subscription: lease.subscription }, 'cannot deliver events');
       })
       .finally(() => {
-        rounds.delete(round);
+        sending.delete(sent);
         running[kind]--;
         wake();
       });
-    rounds.add(round);
+    sending.add(sent);
   }
 
-  async function perform(claimed: Claim): Promise<void> {
-    const { outcomes, rest, gone } = await sendRound(roundOptions, claimed);
+  async function send(lease: SinkLease): Promise<void> {
+    const { outcomes, pausedUntil, isGone } = await sendDue(sendOptions, lease);
     const now = clock();
-    const verdict = ({ failing_since: since }: Health): string | undefined => {
-      if (gone) return 'it answered 410 Gone';
+    const disableReason = ({ failing_since: since }: SinkFailures): string | undefined => {
+      if (isGone) return 'it answered 410 Gone';
       const hasFailed = outcomes.length > 0 && since !== null;
       return hasFailed && now - since >= giveUpMs ? 'every attempt has failed for too long' : undefined;
     };
-    const disabled = (tx: Transaction, health: Health, reason: string) =>
-      announce(tx, claimed.subscription, health, reason, now);
-    await settle(store, claimed, { outcomes, rest, now, verdict, disabled });
+    const onDisable = (tx: Transaction, failures: SinkFailures, reason: string) =>
+      appendDisabledEvent(tx, lease.subscription, failures, reason, now);
+    await settle(store, lease, { outcomes, pausedUntil, now, disableReason, onDisable });
   }
 
-  /** Others who hear the group learn of it, in the way they learn of everything else. */
-  async function announce(tx: Transaction, subscription: string, health: Health, reason: string, now: number) {
+  async function appendDisabledEvent(
+    tx: Transaction,
+    subscription: string,
+    { failing_since }: SinkFailures,
+    reason: string,
+    now: number,
+  ): Promise<void> {
     log.warn({ subscription, reason }, 'disabled a subscription');
-    const { failing_since } = health;
     const group = parentOf(subscription);
-    const sink = sinkMessage(subscription, { failing_since, disabled: now, reason });
+    const sink = toSinkMessage(subscription, { failing_since, disabled: now, reason });
     await appendEvent(tx, {
       id: randomUUID(),
       type: SINK_DISABLED,
@@ -178,13 +201,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     });
   }
 
-  function observe({ state, attempted, durationMs, status, error }: Outcome, event: DueDelivery): void {
+  function observe({ state, attempted, durationMs, status, error }: AttemptOutcome, event: DueDelivery): void {
     metrics.delivery.observe(state, durationMs / 1000);
     if (state === 'delivered') metrics.delivery.observeLag((attempted + durationMs - event.time) / 1000);
     log.debug({ event: event.event_id, type: event.type, state, status, error, ms: durationMs }, 'delivery attempt');
   }
 
-  metrics.delivery.countWaiting(async () => (await store.reader.get<{ n: number }>(WAITING))?.n ?? 0);
+  metrics.delivery.readWaitingFrom(async () => (await store.reader.get<{ n: number }>(COUNT_PENDING))?.n ?? 0);
   wake();
 
   return {
@@ -192,13 +215,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async stop() {
       stopping.abort();
       clearTimeout(timer);
-      await looking;
-      const done = Promise.all(rounds);
-      await Promise.race([done, delay(STOP_GRACE_MS, undefined, { ref: false })]);
-      cutOff.abort();
-      await Promise.all([done, pruning]);
+      await polling;
+      const sent = Promise.all(sending);
+      await Promise.race([sent, delay(STOP_GRACE_MS, undefined, { ref: false })]);
+      cancelling.abort();
+      await Promise.all([sent, pruning]);
     },
   };
 }
 
-const WAITING = "SELECT count(*) AS n FROM delivery WHERE state = 'pending'";
+const COUNT_PENDING = "SELECT count(*) AS n FROM delivery WHERE state = 'pending'";

@@ -1,22 +1,22 @@
 import type { Store } from '../store/store.ts';
 
-/** A transaction keeps others waiting, so each takes away only so much. */
-const STEP = 500;
+/** The most rows that one transaction deletes, because it makes others wait. */
+const BATCH = 500;
 
-// Deliveries are numbered as they are queued, so the oldest are the first; looking further would read all of them.
+// The ids of deliveries are in the order of `queued`, so only the rows with the lowest ids need to be read.
 const PRUNE_DELIVERIES = `DELETE FROM delivery
-  WHERE id IN (SELECT id FROM delivery ORDER BY id LIMIT ${STEP}) AND queued <= $1`;
+  WHERE id IN (SELECT id FROM delivery ORDER BY id LIMIT ${BATCH}) AND queued <= $1`;
 const PRUNE_EVENTS = `DELETE FROM outbox
-  WHERE id IN (SELECT id FROM outbox WHERE expires <= $1 ORDER BY expires LIMIT ${STEP})`;
+  WHERE id IN (SELECT id FROM outbox WHERE expires <= $1 ORDER BY expires LIMIT ${BATCH})`;
 
-/** Forgets deliveries and events that are too old, in small steps. */
+/** Deletes old deliveries and events, in batches. */
 export async function prune(store: Store, now: number, retentionMs: number, stopping: AbortSignal): Promise<void> {
   const steps = [
     { text: PRUNE_DELIVERIES, before: now - retentionMs },
     { text: PRUNE_EVENTS, before: now },
   ];
   for (const { text, before } of steps) {
-    let gone = STEP;
-    while (gone === STEP && !stopping.aborted) gone = await store.write((tx) => tx.run(text, before));
+    let deleted = BATCH;
+    while (deleted === BATCH && !stopping.aborted) deleted = await store.write((tx) => tx.run(text, before));
   }
 }

@@ -1,33 +1,34 @@
-/** How patient delivery is; all in milliseconds. */
-export interface Patience {
-  /** How long to wait before each attempt, the first included. */
+/** When deliveries are retried, and when a sink is disabled. Times are in milliseconds. */
+export interface RetryPolicy {
+  /** The delay before each attempt, including the first. */
   readonly schedule: readonly number[];
-  /** A sink that failed for so long is disabled. */
+  /** A sink that has failed for this long is disabled. */
   readonly giveUpMs: number;
 }
 
-/** After so many failures one after the other the sink is taken to be down, and gets a rest. */
-const REST_AFTER = 5;
-const MAX_REST = 5 * 60 * 1000;
+/** After this many failures in a row the sink is considered down, and all deliveries to it wait for a backoff. */
+const BACKOFF_AFTER_FAILURES = 5;
+const MAX_BACKOFF = 5 * 60 * 1000;
 const MAX_RETRY_AFTER = 24 * 60 * 60 * 1000;
 
-/** When to send next what was sent `attempts` times in vain; nothing when that was the last time. */
-export function nextAttempt({ schedule }: Patience, attempts: number, now: number): number | undefined {
+/** Returns the time of the next attempt after `attempts` failed ones; undefined after the last attempt. */
+export function nextAttempt({ schedule }: RetryPolicy, attempts: number, now: number): number | undefined {
   const delay = schedule[attempts];
   return delay === undefined ? undefined : now + delay;
 }
 
 /**
- * Until when to leave a sink alone that failed so often in a row; 0 for not at all. What waits meanwhile keeps all of its
- * attempts, so that a long outage loses nothing, and a dead sink costs one attempt in five minutes.
+ * Returns until when nothing is sent to a sink after this many failures in a row; 0 for no backoff. Waiting deliveries
+ * keep all of their attempts. So a long outage loses no events, and a sink that is down costs one attempt in five
+ * minutes.
  */
-export function restUntil({ schedule }: Patience, failures: number, now: number): number {
-  if (failures < REST_AFTER) return 0;
-  const delay = schedule[Math.min(failures - REST_AFTER + 1, schedule.length - 1)] ?? 0;
-  return now + Math.min(delay, MAX_REST);
+export function backoffUntil({ schedule }: RetryPolicy, failures: number, now: number): number {
+  if (failures < BACKOFF_AFTER_FAILURES) return 0;
+  const delay = schedule[Math.min(failures - BACKOFF_AFTER_FAILURES + 1, schedule.length - 1)] ?? 0;
+  return now + Math.min(delay, MAX_BACKOFF);
 }
 
-/** Until when a sink asks to be left alone (RFC 9110, section 10.2.3); 0 for not at all. */
+/** Returns the time of a Retry-After header (RFC 9110, section 10.2.3); 0 if it is absent, invalid or in the past. */
 export function readRetryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   const until = /^\d{1,9}$/.test(header) ? now + Number(header) * 1000 : Date.parse(header);

@@ -1,67 +1,70 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { parentOf } from '../base/uid.ts';
-import type { Subscription } from '../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { subscriptions } from '../domains/events/subscriptions.ts';
-import { type Secrets, secretContext } from '../domains/events/webhook-secret.ts';
-import type { Tokens } from '../identity/tokens/access-tokens.ts';
+import { secretContext, type WebhookSecrets } from '../domains/events/webhook-secret.ts';
+import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
 import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
 import { cloudEventHeaders, eventData } from './cloud-event.ts';
-import { openWire, type PostOptions, type Wire } from './http-post.ts';
-import { type Claim, type DueDelivery, dueDeliveries, isHeld, type Outcome } from './queue.ts';
-import { nextAttempt, type Patience, readRetryAfter, restUntil } from './retry-schedule.ts';
+import { type AttemptOutcome, type DueDelivery, dueDeliveries, isLeaseValid, type SinkLease } from './queue.ts';
+import { backoffUntil, nextAttempt, type RetryPolicy, readRetryAfter } from './retry-schedule.ts';
+import { openSinkConnection, type PostOptions, type SinkConnection } from './sink-connection.ts';
 import { signatureHeaders } from './webhook-signature.ts';
 
-/** The most that one round sends: then others get their turn. */
+/** The most deliveries that are sent under one lease, so that other sinks get a lease too. */
 const MAX_DELIVERIES = 20;
-/** A failure that took so long ends the round: the sink goes on among those that fail, and takes no place of others. */
+/**
+ * After a failure that took this long the lease ends. The sink then counts as failing, for which other limits apply.
+ */
 const SLOW_MS = 1_000;
-/** How long receivers may take to look at a token. */
+/** The lifetime of the access token of a request, within which receivers must verify it. */
 const TOKEN_MS = 15 * 60 * 1000;
 
-export interface RoundOptions extends PostOptions, Patience {
+export interface SendOptions extends PostOptions, RetryPolicy {
   readonly db: Reader;
   readonly clock: Clock;
-  readonly tokens: Pick<Tokens, 'attest'>;
+  readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
   readonly unseal: (sealed: string, context: string) => string;
   readonly publicUrl: () => string;
-  /** No new delivery begins, and after some grace the running one is cut off. */
+  /** Aborted when the server stops: no further delivery is sent. */
   readonly stopping: AbortSignal;
-  readonly cutOff: AbortSignal;
-  readonly observe: (outcome: Outcome, event: DueDelivery) => void;
+  /** Aborted some time later: a running request is cancelled. */
+  readonly cancelling: AbortSignal;
+  readonly observe: (outcome: AttemptOutcome, event: DueDelivery) => void;
 }
 
-/** What a round came to. */
-export interface Round {
-  readonly outcomes: readonly Outcome[];
-  readonly rest: number;
-  /** The sink says that it is gone for good. */
-  readonly gone: boolean;
+export interface SendResult {
+  readonly outcomes: readonly AttemptOutcome[];
+  /** The time before which nothing is sent to the sink; 0 if there is none. */
+  readonly pausedUntil: number;
+  /** Whether the sink responded with 410 Gone. */
+  readonly isGone: boolean;
 }
 
-/** Sends what is due for one subscription, one after the other in the order of the events. */
-export async function sendRound(options: RoundOptions, claim: Claim): Promise<Round> {
+/** Sends the due deliveries of the leased sink, one after the other in the order of the events. */
+export async function sendDue(options: SendOptions, lease: SinkLease): Promise<SendResult> {
   const { db, clock, stopping, timeoutMs } = options;
-  const stored = await find(db, subscriptions, claim.subscription);
-  if (!stored) return { outcomes: [], rest: 0, gone: false };
-  const { sink } = stored.message as Subscription;
-  const secrets = openSecrets(options, claim.subscription, stored.state as unknown as Secrets);
-  const due = await dueDeliveries(db, claim.subscription, clock(), MAX_DELIVERIES);
-  const wire = openWire(sink, options);
-  const outcomes: Outcome[] = [];
-  const delayed = new Set<string>();
+  const { subscription } = lease;
+  const stored = await find(db, subscriptions, subscription);
+  if (!stored) return { outcomes: [], pausedUntil: 0, isGone: false };
+  const { sink } = stored.message;
+  const secrets = openSecrets(options, subscription, stored.state as unknown as WebhookSecrets);
+  const due = await dueDeliveries(db, subscription, clock(), MAX_DELIVERIES);
+  const connection = openSinkConnection(sink, options);
+  const outcomes: AttemptOutcome[] = [];
+  const failedSubjects = new Set<string>();
   const started = clock();
-  let failures = claim.failures;
-  let rest = 0;
-  let gone = false;
+  let failures = lease.failures;
+  let pausedUntil = 0;
+  let isGone = false;
   try {
     for (const event of due) {
-      if (stopping.aborted || rest > 0 || gone || clock() - started >= timeoutMs) break;
-      // What happens to one subject arrives in its order.
-      if (delayed.has(event.subject)) continue;
-      if (!(await isHeld(db, claim))) break;
-      const result = await attempt(options, { sink, secrets, wire, subscription: claim.subscription }, event);
+      if (stopping.aborted || pausedUntil > 0 || isGone || clock() - started >= timeoutMs) break;
+      // Events about one subject are delivered in order.
+      if (failedSubjects.has(event.subject)) continue;
+      if (!(await isLeaseValid(db, lease))) break;
+      const result = await attempt(options, { sink, secrets, connection, subscription }, event);
       if (!result) break;
       const { outcome, retryAfter } = result;
       outcomes.push(outcome);
@@ -71,70 +74,75 @@ export async function sendRound(options: RoundOptions, claim: Claim): Promise<Ro
         continue;
       }
       failures++;
-      delayed.add(event.subject);
-      rest = Math.max(retryAfter, restUntil(options, failures, clock()));
-      gone = outcome.status === 410;
+      failedSubjects.add(event.subject);
+      pausedUntil = Math.max(retryAfter, backoffUntil(options, failures, clock()));
+      isGone = outcome.status === 410;
       if (outcome.durationMs >= SLOW_MS) break;
     }
   } finally {
-    wire.close();
+    connection.close();
   }
-  return { outcomes, rest, gone };
+  return { outcomes, pausedUntil, isGone };
 }
 
-interface Target {
+interface SinkTarget {
   readonly subscription: string;
   readonly sink: string;
   readonly secrets: readonly string[];
-  readonly wire: Wire;
+  readonly connection: SinkConnection;
 }
 
-interface Attempted {
-  readonly outcome: Outcome;
-  /** Until when the sink asks to be left alone; 0 for not at all. */
+interface AttemptResult {
+  readonly outcome: AttemptOutcome;
+  /** The time of the Retry-After header; 0 if there is none. */
   readonly retryAfter: number;
 }
 
-/** Nothing when it was cut off because this server stops: that counts for no attempt. */
-async function attempt(options: RoundOptions, target: Target, event: DueDelivery): Promise<Attempted | undefined> {
-  const { clock, cutOff } = options;
+/** Returns undefined if the request was cancelled because this server stops. That does not count as an attempt. */
+async function attempt(
+  options: SendOptions,
+  target: SinkTarget,
+  event: DueDelivery,
+): Promise<AttemptResult | undefined> {
+  const { clock, cancelling } = options;
   const attempted = clock();
   const body = eventData(event);
   const headers = await headersOf(options, target, event, body, attempted);
-  const began = performance.now();
+  const started = performance.now();
   let status: number | undefined;
   let error: string | undefined;
   let retryAfter = 0;
   try {
-    const answer = await target.wire.post(headers, body, cutOff);
-    status = answer.status;
+    const response = await target.connection.post(headers, body, cancelling);
+    status = response.status;
     if (status < 200 || status >= 300) error = `it answered with status ${status}`;
-    retryAfter = error === undefined ? 0 : readRetryAfter(answer.retryAfter, clock());
+    retryAfter = error === undefined ? 0 : readRetryAfter(response.retryAfter, clock());
   } catch (failure) {
-    if (cutOff.aborted) return undefined;
+    if (cancelling.aborted) return undefined;
     error = (failure as Error).message;
   }
   const attempts = event.attempts + 1;
-  const durationMs = Math.round(performance.now() - began);
-  const tried = { id: event.id, attempts, attempted, durationMs, status, error };
-  if (error === undefined) return { outcome: { ...tried, state: 'delivered', due: undefined }, retryAfter };
+  const durationMs = Math.round(performance.now() - started);
+  const common = { id: event.id, attempts, attempted, durationMs, status, error };
+  if (error === undefined) return { outcome: { ...common, state: 'delivered', due: undefined }, retryAfter };
   const next = status === 410 ? undefined : nextAttempt(options, attempts, clock());
   const due = next === undefined ? undefined : Math.max(next, retryAfter);
-  return { outcome: { ...tried, state: due === undefined ? 'failed' : 'pending', due }, retryAfter };
+  return { outcome: { ...common, state: due === undefined ? 'failed' : 'pending', due }, retryAfter };
 }
 
 async function headersOf(
-  { tokens, publicUrl }: RoundOptions,
-  { subscription, sink, secrets }: Target,
+  { accessTokens, publicUrl }: SendOptions,
+  { subscription, sink, secrets }: SinkTarget,
   event: DueDelivery,
   body: string,
   now: number,
 ): Promise<Record<string, string>> {
   const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`;
-  const token = await tokens.attest({
+  const token = await accessTokens.signAssertion({
     subject: `webhook:${parentOf(subscription)}`,
     audience: 'customer',
-    // Receivers of this token are known to read the digest; whether as one name or as two, the facts leave open.
+    // Receivers read the digest from this token. Whether its claim has one name or two is not specified, so it has
+    // both.
     claims: { webhook: { digest }, 'webhook.digest': digest },
     lifetimeMs: TOKEN_MS,
   });
@@ -145,8 +153,8 @@ async function headersOf(
   };
 }
 
-/** The secrets to sign with, the newest first. */
-function openSecrets({ unseal, clock }: RoundOptions, uid: string, { secret, previous }: Secrets): string[] {
+/** Decrypts the secrets to sign with, the newest first. */
+function openSecrets({ unseal, clock }: SendOptions, uid: string, { secret, previous }: WebhookSecrets): string[] {
   const sealed = previous && previous.until > clock() ? [secret, previous.secret] : [secret];
   return sealed.map((one) => unseal(one, secretContext(uid)));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sinkProblem } from './sink-url.ts';
 
-test('a sink is an https address that everybody could reach', () => {
+test('a sink must be a public https URL', () => {
   assert.equal(sinkProblem('https://example.com/hook?key=value', false), undefined);
   assert.equal(sinkProblem('https://8.8.8.8:8443', false), undefined);
   const refused = [
@@ -23,7 +23,7 @@ test('a sink is an https address that everybody could reach', () => {
   for (const sink of refused) assert.match(sinkProblem(sink, false) ?? '', /^must /, sink);
 });
 
-test('for trying it out, this machine will do, but no other without TLS', () => {
+test('allowInsecure permits private addresses, and http for this machine only', () => {
   assert.equal(sinkProblem('http://127.0.0.1:9000/', true), undefined);
   assert.equal(sinkProblem('https://10.1.2.3/', true), undefined);
   assert.match(sinkProblem('http://10.1.2.3/', true) ?? '', /https/);

@@ -1,15 +1,18 @@
 import { createHmac } from 'node:crypto';
 
-export interface Signed {
-  /** The same on every attempt. */
+export interface SignedContent {
+  /** The same for every attempt. */
   readonly id: string;
   /** The time of this attempt, in milliseconds. */
   readonly now: number;
   readonly body: string;
 }
 
-/** The headers of Standard Webhooks: one signature for each secret, so that receivers can change theirs at leisure. */
-export function signatureHeaders({ id, now, body }: Signed, secrets: readonly string[]): Record<string, string> {
+/**
+ * Returns the headers of Standard Webhooks. There is one signature per secret, so that receivers can switch to a new
+ * secret while the previous one is still valid.
+ */
+export function signatureHeaders({ id, now, body }: SignedContent, secrets: readonly string[]): Record<string, string> {
   const timestamp = Math.floor(now / 1000);
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');

@@ -5,9 +5,9 @@ import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
 import type { Operations } from '../resource/operation.ts';
 import { standardOperations } from '../resource/standard-methods.ts';
-import { vulnerabilityImportOperations } from './advisory/import-vulnerability-metadata.ts';
-import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/operations.ts';
-import { vulnerabilities } from './advisory/vulnerability-metadata.ts';
+import { vulnerabilityMetadataImportOperations } from './advisory/import-vulnerability-metadata.ts';
+import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/security-advisory-operations.ts';
+import { vulnerabilityMetadata } from './advisory/vulnerability-metadata.ts';
 import { deliveryOperations } from './events/deliveries.ts';
 import { sinkOperations } from './events/sinks.ts';
 import { type SubscriptionOptions, subscriptionOperations, subscriptions } from './events/subscriptions.ts';
@@ -29,8 +29,8 @@ import {
 } from './iam/identity-providers/identity-providers.ts';
 import { scimTokenOperations } from './iam/identity-providers/scim-tokens.ts';
 import { accessRequestOperations, accessRequests } from './iam/joining/access-requests.ts';
-import { joiningOperations } from './iam/joining/find-and-request.ts';
 import { groupInviteOperations, groupInvites } from './iam/joining/group-invites.ts';
+import { joinGroupOperations } from './iam/joining/join-group.ts';
 import { roleBindingOperations } from './iam/roles/role-binding-operations.ts';
 import { roleBindings } from './iam/roles/role-bindings.ts';
 import { roleOperations, roles } from './iam/roles/roles.ts';
@@ -47,11 +47,11 @@ import { tags } from './registry/tags/tags.ts';
 import { reportImportOperations } from './reports/import-reports.ts';
 import { reportOperations } from './reports/report-operations.ts';
 import { reports } from './reports/reports.ts';
-import { resolvedOperations } from './reports/resolved-operations.ts';
+import { resolvedVulnerabilityOperations } from './reports/resolved-vulnerability-operations.ts';
 import { advisories, advisoryOperations } from './vulnerabilities/advisories.ts';
 import { advisoryImportOperations } from './vulnerabilities/import-advisories.ts';
 
-/** Every kind of resource there is. */
+/** The declarations of all resources. */
 export const resources: readonly Resource[] = [
   groups,
   identities,
@@ -70,15 +70,15 @@ export const resources: readonly Resource[] = [
   subscriptions,
   artifacts,
   artifactVersions,
-  vulnerabilities,
+  vulnerabilityMetadata,
 ];
 
-/** Every method that this server can do. The contract's other methods answer UNIMPLEMENTED. */
+/** The operations of all methods that this server implements. Other methods of the contract return UNIMPLEMENTED. */
 export function createOperations(
-  tokens: PageTokens,
+  pageTokens: PageTokens,
   options: IdentityProviderOptions & SubscriptionOptions & SecurityAdvisoryOptions,
 ): Operations {
-  const engine = createEngine(resources, tokens);
+  const engine = createEngine(resources, pageTokens);
   return {
     ...pingOperations,
     ...standardOperations(engine, groups, GroupsService),
@@ -91,7 +91,7 @@ export function createOperations(
     ...groupInviteOperations(engine),
     ...accountAssociationOperations(engine),
     ...termsOperations(engine),
-    ...joiningOperations,
+    ...joinGroupOperations,
     ...accessRequestOperations(engine),
     ...identityLookupOperations,
     ...identityMetadataOperations,
@@ -100,16 +100,16 @@ export function createOperations(
     ...imageOperations,
     ...reportOperations(engine),
     ...reportImportOperations,
-    ...resolvedOperations(tokens),
+    ...resolvedVulnerabilityOperations(pageTokens),
     ...advisoryOperations(engine),
     ...artifactOperations(engine),
     ...libraryImportOperations,
     ...advisoryImportOperations,
-    ...vulnerabilityImportOperations,
+    ...vulnerabilityMetadataImportOperations,
     ...securityAdvisoryOperations(engine, options),
     ...subscriptionOperations(engine, options),
     ...sinkOperations(options.seal),
-    ...deliveryOperations(tokens),
+    ...deliveryOperations(pageTokens),
     ...explainOperations,
   };
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readCvss } from './cvss.ts';
+import { parseCvss } from './cvss.ts';
 
-/** Examples that the first.org documents of each version publish, with the scores given there. */
+/** Examples from the first.org documents of each version, with the scores published there. */
 const published: readonly [vector: string, score: number, level: string][] = [
   ['AV:N/AC:L/Au:N/C:N/I:N/A:C', 7.8, 'high'], // CVE-2002-0392
   ['AV:N/AC:L/Au:N/C:C/I:C/A:C', 10, 'high'], // CVE-2003-0818
@@ -23,12 +23,12 @@ const published: readonly [vector: string, score: number, level: string][] = [
 
 test('published vectors score as published', () => {
   for (const [vector, score, level] of published) {
-    const found = readCvss(vector);
+    const found = parseCvss(vector);
     assert.deepEqual([found?.score, found?.level], [score, level], vector);
   }
 });
 
-test('what is no complete vector is none', () => {
+test('invalid and incomplete vectors', () => {
   const bad = [
     '',
     'high',
@@ -38,7 +38,7 @@ test('what is no complete vector is none', () => {
     'CVSS:3.1/AV:Z/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H',
     'CVSS:9.9/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H',
   ];
-  for (const vector of bad) assert.equal(readCvss(vector), undefined, vector);
+  for (const vector of bad) assert.equal(parseCvss(vector), undefined, vector);
 });
 
 /** The base metrics of each version. */
@@ -59,21 +59,21 @@ for (const [prefix, base] of Object.entries(bases)) {
     const vectors = fc.tuple(...metrics).chain((some) => fc.shuffledSubarray(some, { minLength: some.length }));
     fc.assert(
       fc.property(vectors, fc.nat(), (parts, n) => {
-        const { version, score = -1 } = readCvss(`${prefix}${parts.join('/')}`) ?? {};
+        const { version, score = -1 } = parseCvss(`${prefix}${parts.join('/')}`) ?? {};
         assert.ok(version === Number(prefix[5] ?? 2) && score >= 0 && score <= 10, parts.join('/'));
-        // Without any one of them, or with one twice, it is none.
+        // A vector without one of the metrics, or with one twice, is invalid.
         const at = n % parts.length;
-        assert.equal(readCvss(`${prefix}${parts.toSpliced(at, 1).join('/')}`), undefined);
-        assert.equal(readCvss(`${prefix}${[...parts, parts[at]].join('/')}`), undefined);
+        assert.equal(parseCvss(`${prefix}${parts.toSpliced(at, 1).join('/')}`), undefined);
+        assert.equal(parseCvss(`${prefix}${[...parts, parts[at]].join('/')}`), undefined);
       }),
       { seed: 5 },
     );
   });
 }
 
-test('any text can be asked for', () => {
+test('any text can be parsed', () => {
   fc.assert(
-    fc.property(fc.string(), (text) => void readCvss(text)),
+    fc.property(fc.string(), (text) => void parseCvss(text)),
     { seed: 5 },
   );
 });

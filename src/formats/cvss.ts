@@ -4,23 +4,23 @@ const calculator = lazyPackage<typeof import('ae-cvss-calculator')>('ae-cvss-cal
 
 export type SeverityLevel = 'none' | 'low' | 'medium' | 'high' | 'critical';
 
-/** What a CVSS vector says. */
+/** A parsed CVSS vector. */
 export interface Cvss {
   readonly version: 2 | 3 | 4;
-  /** 0 to 10: the base score; of version 4, which has but one, that of all metrics given. */
+  /** 0 to 10: the base score, or in version 4 the only score, which includes all metrics of the vector. */
   readonly score: number;
   readonly level: SeverityLevel;
 }
 
-/** The metrics of each version and their values. The calculator complains of others on the console, where nobody asked. */
+/** The metrics of each version and their values. Checked here, because the calculator logs others to the console. */
 const metrics: Readonly<Record<Cvss['version'], RegExp>> = {
   2: /^(?:AV:[LAN]|AC:[HML]|Au:[MSN]|[CIA]:[NPC]|E:(?:U|POC|F|H|ND)|RL:(?:OF|TF|W|U|ND)|RC:(?:UC|UR|C|ND)|CDP:(?:N|L|LM|MH|H|ND)|TD:(?:N|L|M|H|ND)|[CIA]R:(?:L|M|H|ND))$/,
   3: /^(?:AV:[NALP]|AC:[LH]|PR:[NLH]|UI:[NR]|S:[UC]|[CIA]:[NLH]|E:[XUPFH]|RL:[XOTWU]|RC:[XURC]|[CIA]R:[XLMH]|MAV:[XNALP]|MAC:[XLH]|MPR:[XNLH]|MUI:[XNR]|MS:[XUC]|M[CIA]:[XNLH])$/,
   4: /^(?:AV:[NALP]|AC:[LH]|AT:[NP]|PR:[NLH]|UI:[NPA]|[VS][CIA]:[HLN]|E:[XAPU]|[CIA]R:[XHML]|MAV:[XNALP]|MAC:[XLH]|MAT:[XNP]|MPR:[XNLH]|MUI:[XNPA]|MV[CIA]:[XHLN]|MSC:[XHLN]|MS[IA]:[XSHLN]|S:[XNP]|AU:[XNY]|R:[XAUI]|V:[XDC]|RE:[XLMH]|U:(?:X|Clear|Green|Amber|Red))$/,
 };
 
-/** Reads a vector of CVSS 2, 3.0, 3.1 or 4.0; nothing when it is none, or when a base metric is missing. */
-export function readCvss(vector: string): Cvss | undefined {
+/** Parses a vector of CVSS 2, 3.0, 3.1 or 4.0. Returns undefined if it is invalid or a base metric is missing. */
+export function parseCvss(vector: string): Cvss | undefined {
   const [, prefix] = /^(?:CVSS:(3\.[01]|4\.0)\/)?/.exec(vector) ?? [];
   const version = prefix === undefined ? 2 : prefix === '4.0' ? 4 : 3;
   const parts = vector.split('/').slice(version === 2 ? 0 : 1);
@@ -32,7 +32,7 @@ export function readCvss(vector: string): Cvss | undefined {
   return score === undefined ? undefined : { version, score, level: levelOf(version, score) };
 }
 
-/** Version 2 knows neither `none` nor `critical`. */
+/** Version 2 does not define `none` and `critical`. */
 function levelOf(version: Cvss['version'], score: number): SeverityLevel {
   if (score < 4) return score === 0 && version > 2 ? 'none' : 'low';
   if (score < 7) return 'medium';

@@ -25,7 +25,7 @@ for (const database of databases) {
       await home.remove();
     });
 
-    it('is made by the first start, for its owner alone, and found by the next', async () => {
+    it('is created by the first start, readable for its owner only, and used by the next', async () => {
       const key = await openMasterKey(store, home);
       assert.equal(key.length, 32);
       assert.equal(statSync(keyFile()).mode & 0o777, 0o600);
@@ -36,41 +36,41 @@ for (const database of databases) {
       assert.deepEqual(await openMasterKey(store, home), key);
     });
 
-    it('is the configured one, and then no file is made', async () => {
+    it('is the configured one, and then no file is created', async () => {
       const configured = randomBytes(32);
       assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
       assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
       assert.throws(() => statSync(keyFile()), { code: 'ENOENT' });
     });
 
-    it('is one when several servers start together in one directory', async () => {
+    it('is the same for several servers that start at the same time in one directory', async () => {
       const keys = await Promise.all(Array.from({ length: 5 }, () => openMasterKey(store, home)));
       for (const key of keys) assert.deepEqual(key, keys[0]);
     });
 
-    const refusal = {
+    const wrongKey = {
       message: /^the secrets in the database are encrypted with another master key: set WHARF_MASTER_KEY .*[^\n]$/,
     };
 
-    it('stops the start when the database knows another', async () => {
+    it('prevents the start when the database is encrypted with another key', async () => {
       await openMasterKey(store, home);
-      await assert.rejects(openMasterKey(store, { dataDir: home.dataDir, configured: randomBytes(32) }), refusal);
+      await assert.rejects(openMasterKey(store, { dataDir: home.dataDir, configured: randomBytes(32) }), wrongKey);
       writeFileSync(keyFile(), randomBytes(32).toString('base64'));
-      await assert.rejects(openMasterKey(store, home), refusal);
+      await assert.rejects(openMasterKey(store, home), wrongKey);
     });
 
-    it('is not made anew where the file is missing, because another server has it', async () => {
+    it('is not created again when the file is missing, because another server may have it', async () => {
       await openMasterKey(store, home);
       const dataDir = otherDirectory();
-      await assert.rejects(openMasterKey(store, { dataDir }), refusal);
+      await assert.rejects(openMasterKey(store, { dataDir }), wrongKey);
       assert.deepEqual(readdirSync(dataDir), []);
-      // What the message advises works.
+      // The advice of the error message works.
       writeFileSync(join(dataDir, 'master.key'), readFileSync(keyFile()));
       await openMasterKey(store, { dataDir });
       rmSync(dataDir, { recursive: true });
     });
 
-    it('stops the start when its file is damaged', async () => {
+    it('prevents the start when its file is damaged', async () => {
       for (const text of ['', 'AAAA', `${randomBytes(33).toString('base64')}\n`]) {
         writeFileSync(keyFile(), text);
         await assert.rejects(openMasterKey(store, home), { message: /master\.key is damaged: .* 32 bytes in base64$/ });

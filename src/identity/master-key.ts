@@ -6,38 +6,39 @@ import { getSetting, putSettingIfAbsent } from '../store/settings.ts';
 import type { Store } from '../store/store.ts';
 
 const KEY_BYTES = 32;
-/** A known text sealed with the master key: whoever opens it has the right one. */
+/** The setting that contains its own key, sealed with the master key. Only the same master key can open it. */
 const CHECK = 'master-key.check';
 
 export interface MasterKeySource {
-  /** Holds the key file, unless a key is configured. */
+  /** The key file is in this directory, unless a key is configured. */
   readonly dataDir: string;
   readonly configured?: Uint8Array | undefined;
 }
 
 /**
- * The key that encrypts secrets in the database: the configured one, or that of a file which the first start makes.
- * Refuses one that does not open what is there, before anything is sealed with it.
+ * Returns the key that encrypts secrets in the database: the configured one, or that of the key file, which the first
+ * start creates. Throws when the secrets in the database are encrypted with another key.
  */
 export async function openMasterKey(store: Store, { dataDir, configured }: MasterKeySource): Promise<Uint8Array> {
-  const known = await getSetting(store.reader, CHECK);
-  const held = configured ?? (await readKeyFile(dataDir));
-  if (held === undefined && known !== undefined) throw wrongKey(dataDir);
-  // Durable before anything is sealed with it: a lost key loses every secret.
-  const key = held ?? (await createKeyFile(dataDir));
-  const check = known ?? (await store.write((tx) => putSettingIfAbsent(tx, CHECK, seal(key, CHECK, CHECK))));
-  if (!opens(key, check)) throw wrongKey(dataDir);
+  const storedCheck = await getSetting(store.reader, CHECK);
+  const existingKey = configured ?? (await readKeyFile(dataDir));
+  if (existingKey === undefined && storedCheck !== undefined) throw wrongKey(dataDir);
+  // The file is durable before anything is sealed with the key: without the key, all secrets are lost.
+  const key = existingKey ?? (await createKeyFile(dataDir));
+  const check = storedCheck ?? (await store.write((tx) => putSettingIfAbsent(tx, CHECK, seal(key, CHECK, CHECK))));
+  if (!canOpen(key, check)) throw wrongKey(dataDir);
   return key;
 }
 
-const fileIn = (dataDir: string): string => join(dataDir, 'master.key');
+const keyFileIn = (dataDir: string): string => join(dataDir, 'master.key');
 
 const wrongKey = (dataDir: string): Error =>
   new Error(
-    `the secrets in the database are encrypted with another master key: set WHARF_MASTER_KEY to that key, or put its file at ${fileIn(dataDir)}`,
+    'the secrets in the database are encrypted with another master key: ' +
+      `set WHARF_MASTER_KEY to that key, or put its file at ${keyFileIn(dataDir)}`,
   );
 
-function opens(key: Uint8Array, check: string): boolean {
+function canOpen(key: Uint8Array, check: string): boolean {
   try {
     return unseal(key, check, CHECK).toString() === CHECK;
   } catch {
@@ -48,23 +49,23 @@ function opens(key: Uint8Array, check: string): boolean {
 async function readKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
   let text: string;
   try {
-    text = await readFile(fileIn(dataDir), 'utf8');
+    text = await readFile(keyFileIn(dataDir), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`cannot read ${fileIn(dataDir)}: ${(error as Error).message}`);
+    throw new Error(`cannot read ${keyFileIn(dataDir)}: ${(error as Error).message}`);
   }
   const key = Buffer.from(text.trim(), 'base64');
-  if (key.length !== KEY_BYTES) throw new Error(`${fileIn(dataDir)} is damaged: it must hold 32 bytes in base64`);
+  if (key.length !== KEY_BYTES) throw new Error(`${keyFileIn(dataDir)} is damaged: it must contain 32 bytes in base64`);
   return key;
 }
 
 async function createKeyFile(dataDir: string): Promise<Uint8Array> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const temporary = `${fileIn(dataDir)}.${randomUUID()}`;
+  const temporary = `${keyFileIn(dataDir)}.${randomUUID()}`;
   await writeDurably(temporary, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
   try {
-    // Unlike a rename, a link never replaces the file of a server that was faster.
-    await link(temporary, fileIn(dataDir)).catch((error: NodeJS.ErrnoException) => {
+    // Unlike a rename, a link does not replace the file of another server that starts at the same time.
+    await link(temporary, keyFileIn(dataDir)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
   } finally {
@@ -72,7 +73,7 @@ async function createKeyFile(dataDir: string): Promise<Uint8Array> {
   }
   await syncDirectory(dataDir);
   const key = await readKeyFile(dataDir);
-  if (key === undefined) throw new Error(`${fileIn(dataDir)} disappeared`);
+  if (key === undefined) throw new Error(`${keyFileIn(dataDir)} was deleted while the server started`);
   return key;
 }
 
@@ -86,7 +87,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** The name of a new file is safe only once its directory is. */
+/** The name of a new file is durable only after its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

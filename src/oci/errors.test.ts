@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ApiError, Code, denied, invalid, unauthenticated } from '../base/errors.ts';
 import { BlobError, type BlobFailure } from '../blobs/errors.ts';
 import { RegistryError } from '../domains/registry/errors.ts';
-import { asOciError, codeNameOf, errorBody, OciError } from './errors.ts';
+import { asOciError, codeOf, errorBody, OciError } from './errors.ts';
 
 const answered = (thrown: unknown) => {
   const { status, code, message } = asOciError(thrown);
@@ -36,7 +36,7 @@ test('every trouble with a blob has a status of its own', () => {
   ];
   for (const [failure, status, code] of failures) {
     assert.deepEqual(answered(new BlobError(failure)).slice(0, 2), [status, code], failure.reason);
-    assert.notEqual(codeNameOf(status), 'OK');
+    assert.notEqual(codeOf(status), Code.OK);
   }
 });
 

@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { ApiError, Code, type CodeName } from '../base/errors.ts';
+import { ApiError, Code } from '../base/errors.ts';
 import { BlobError } from '../blobs/errors.ts';
 import { type RegistryCode, RegistryError } from '../domains/registry/errors.ts';
 
-/** UNKNOWN and UNAVAILABLE are not in the specification, but in Docker's, which it comes from. */
+/** UNKNOWN and UNAVAILABLE are from Docker's registry specification, the predecessor of OCI's. */
 export type OciCode = RegistryCode | 'UNKNOWN' | 'UNAVAILABLE';
 
-/** A refusal as it goes on the wire. */
+/** An error as clients get it. */
 export class OciError extends Error {
   override readonly name = 'OciError';
   readonly status: number;
@@ -50,19 +50,19 @@ const statuses: Readonly<Record<OciCode, number>> = {
 export const errorBody = ({ code, message, detail }: OciError): string =>
   JSON.stringify({ errors: [{ code, message, ...(detail !== undefined && { detail }) }] });
 
-/** What to answer to anything that was thrown. What is not meant for clients stays inside. */
+/** Turns anything that was thrown into an error for the client. Internal causes are not revealed. */
 export function asOciError(thrown: unknown): OciError {
   if (thrown instanceof OciError) return thrown;
   if (thrown instanceof RegistryError) return new OciError(thrown.code, thrown.message, { detail: thrown.detail });
-  if (thrown instanceof BlobError) return ofBlob(thrown);
-  if (thrown instanceof ApiError) return ofApi(thrown);
+  if (thrown instanceof BlobError) return fromBlobError(thrown);
+  if (thrown instanceof ApiError) return fromApiError(thrown);
   return internal();
 }
 
 const internal = (): OciError =>
-  new OciError('UNKNOWN', 'the server failed to answer; its log says why under this request id');
+  new OciError('UNKNOWN', 'the server could not answer this request; its log has the reason under this request id');
 
-function ofBlob({ failure, message }: BlobError): OciError {
+function fromBlobError({ failure, message }: BlobError): OciError {
   switch (failure.reason) {
     case 'invalid':
     case 'mismatch':
@@ -90,46 +90,46 @@ function ofBlob({ failure, message }: BlobError): OciError {
   }
 }
 
-/** The message of an ApiError begins with the name of its code, which the OCI code replaces. */
-const plain = ({ message }: ApiError): string => message.replace(/^[A-Z][a-z ]+: /, '');
+/** The message of an ApiError without the name of its code, which the OCI code replaces. */
+const messageOf = ({ message }: ApiError): string => message.replace(/^[A-Z][a-z ]+: /, '');
 
-function ofApi(error: ApiError): OciError {
+function fromApiError(error: ApiError): OciError {
   switch (error.code) {
     case Code.UNAUTHENTICATED:
-      return new OciError('UNAUTHORIZED', plain(error));
+      return new OciError('UNAUTHORIZED', messageOf(error));
     case Code.PERMISSION_DENIED:
-      return new OciError('DENIED', plain(error));
+      return new OciError('DENIED', messageOf(error));
     case Code.NOT_FOUND:
-      return new OciError('NAME_UNKNOWN', plain(error));
+      return new OciError('NAME_UNKNOWN', messageOf(error));
     case Code.INVALID_ARGUMENT:
     case Code.FAILED_PRECONDITION:
-      return new OciError('NAME_INVALID', plain(error));
+      return new OciError('NAME_INVALID', messageOf(error));
     case Code.RESOURCE_EXHAUSTED:
-      return new OciError('TOOMANYREQUESTS', plain(error));
+      return new OciError('TOOMANYREQUESTS', messageOf(error));
     case Code.ABORTED:
     case Code.ALREADY_EXISTS:
     case Code.UNAVAILABLE:
     case Code.DEADLINE_EXCEEDED:
-      return new OciError('UNAVAILABLE', plain(error), { headers: { 'retry-after': '1' } });
+      return new OciError('UNAVAILABLE', messageOf(error), { headers: { 'retry-after': '1' } });
     default:
       return internal();
   }
 }
 
-const codes: Readonly<Record<number, CodeName>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  405: 'UNIMPLEMENTED',
-  408: 'CANCELLED',
-  409: 'ABORTED',
-  413: 'RESOURCE_EXHAUSTED',
-  416: 'OUT_OF_RANGE',
-  429: 'RESOURCE_EXHAUSTED',
-  503: 'UNAVAILABLE',
-  507: 'RESOURCE_EXHAUSTED',
+const codes: Readonly<Record<number, Code>> = {
+  400: Code.INVALID_ARGUMENT,
+  401: Code.UNAUTHENTICATED,
+  403: Code.PERMISSION_DENIED,
+  404: Code.NOT_FOUND,
+  405: Code.UNIMPLEMENTED,
+  408: Code.CANCELLED,
+  409: Code.ABORTED,
+  413: Code.RESOURCE_EXHAUSTED,
+  416: Code.OUT_OF_RANGE,
+  429: Code.RESOURCE_EXHAUSTED,
+  503: Code.UNAVAILABLE,
+  507: Code.RESOURCE_EXHAUSTED,
 };
 
-/** The code that log lines and metrics use on every wire. */
-export const codeNameOf = (status: number): CodeName => (status < 400 ? 'OK' : (codes[status] ?? 'INTERNAL'));
+/** The code that log lines and metrics show for an HTTP status. */
+export const codeOf = (status: number): Code => (status < 400 ? Code.OK : (codes[status] ?? Code.INTERNAL));

@@ -1,17 +1,17 @@
 import { toDigest } from '../blobs/digest.ts';
 import { RegistryError } from '../domains/registry/errors.ts';
-import { isRepoName, isTagName } from '../domains/registry/repos/names.ts';
+import { isRepoName, isTagName } from '../domains/registry/repos/name-rules.ts';
 
-/** As long as clients let a name be, without the host. */
+/** The longest name that clients accept, without the host. */
 const MAX_NAME = 255;
 
-/** The names of the organization, the groups and the repo; nothing else gets past here, dots and escapes included. */
+/** Splits a repository name into the names of organization, groups and repo. Refuses anything else, such as `..`. */
 export function segmentsOf(name: string): readonly string[] {
   const segments = name.split('/');
   if (name.length > MAX_NAME || !segments.every(isRepoName)) {
     throw new RegistryError(
       'NAME_INVALID',
-      `a name is <organization>/<group>/…/<repo> of at most ${MAX_NAME} lower-case letters, digits and single separators`,
+      `a repository name is <organization>/<group>/…/<repo>, at most ${MAX_NAME} lower-case letters, digits and single separators`,
     );
   }
   return segments;
@@ -24,19 +24,11 @@ export function requireDigest(text: string): string {
   return text;
 }
 
-/** What comes after `manifests/`. */
-export type Reference = { readonly digest: string } | { readonly tag: string };
-
-export function referenceOf(text: string): Reference {
-  // No tag has a colon, and every digest has one.
-  return text.includes(':') ? { digest: requireDigest(text) } : { tag: requireTag(text) };
-}
-
 export function requireTag(text: string): string {
   if (!isTagName(text)) {
     throw new RegistryError(
       'TAG_INVALID',
-      'a tag is at most 128 letters, digits, ., _ and -, and begins with none of . and -',
+      'a tag has at most 128 letters, digits, ., _ and -, and does not begin with . or -',
     );
   }
   return text;

@@ -44,7 +44,7 @@ for (const database of databases) {
       },
     };
     const { log, metrics, dropped } = watch();
-    const pulls = createPullLog({ store, log, metrics, gatherMs: 1 });
+    const pulls = createPullLog({ store, log, metrics, batchMs: 1 });
     for (let id = 0; id < 1000; id++) pulls.record(event(id));
     const ids = await until(
       () => idsIn(store),
@@ -64,7 +64,7 @@ test('closing writes what waits, at once', async (t) => {
   assert.ok(database);
   const store = await temporaryStore(database);
   t.after(() => store.close());
-  const pulls = createPullLog({ store, ...watch(), gatherMs: 3_600_000 });
+  const pulls = createPullLog({ store, ...watch(), batchMs: 3_600_000 });
   pulls.record(event(1));
   await pulls.close();
   assert.deepEqual(await idsIn(store), ['event 1']);
@@ -81,7 +81,7 @@ test('when the database is away, events wait for it; those that do not fit are c
     write: (work) => (isAway ? Promise.reject(new Error('away')) : real.write(work)),
   };
   const { log, metrics, warnings, dropped } = watch();
-  const pulls = createPullLog({ store, log, metrics, gatherMs: 1, retryMs: 1, capacity: 3 });
+  const pulls = createPullLog({ store, log, metrics, batchMs: 1, retryMs: 1, capacity: 3 });
   for (let id = 0; id < 5; id++) pulls.record(event(id));
   assert.deepEqual(dropped, [1, 1]);
   await until(
@@ -93,7 +93,7 @@ test('when the database is away, events wait for it; those that do not fit are c
     () => idsIn(store),
     ({ length }) => length === 3,
   );
-  assert.ok(warnings.some((line) => /were lost/.test(line)));
+  assert.ok(warnings.some((line) => /were dropped/.test(line)));
 });
 
 test('a database that is away when all ends costs the events, not the end', async (t) => {
@@ -103,7 +103,7 @@ test('a database that is away when all ends costs the events, not the end', asyn
   t.after(() => real.close());
   const store: Store = { ...real, write: () => Promise.reject(new Error('away')) };
   const { dropped, ...rest } = watch();
-  const pulls = createPullLog({ store, ...rest, gatherMs: 1 });
+  const pulls = createPullLog({ store, ...rest, batchMs: 1 });
   pulls.record(event(1));
   await pulls.close();
   assert.deepEqual(dropped, [1]);

@@ -7,44 +7,44 @@ export interface PullLogOptions {
   readonly store: Store;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'countDroppedPullEvents'>;
-  /** How many may wait for the database. */
+  /** How many events may wait for the database. */
   readonly capacity?: number;
-  /** How long events wait for others to be written with. */
-  readonly gatherMs?: number;
+  /** How long events are collected before they are written together. */
+  readonly batchMs?: number;
   readonly retryMs?: number;
 }
 
-/** Writes events of pulls after their answers are out, many at a time. */
+/** Writes the events of pulls after their responses are sent, in batches. */
 export interface PullLog {
-  /** Never waits and never fails; what does not fit is counted. */
+  /** Never waits and never fails. Events beyond the capacity are dropped and counted. */
   record(event: OutboxEvent): void;
-  /** Writes what is waiting, as far as the database takes it. */
+  /** Writes the events that are waiting. If the database is unavailable, they are dropped. */
   close(): Promise<void>;
 }
 
 const CAPACITY = 20_000;
-/** Each commit is a sync to the disk, for which everybody waits: one in a second must do. */
-const GATHER_MS = 1_000;
-/** A transaction keeps other writers waiting, so it stays short. */
-const BATCH = 1_000;
+/** Every commit syncs the disk, and other writers wait for that. One per second is acceptable. */
+const BATCH_MS = 1_000;
+/** Other writers wait while a transaction runs, so it must be short. */
+const BATCH_SIZE = 1_000;
 const RETRY_MS = 1_000;
 
 export function createPullLog(options: PullLogOptions): PullLog {
-  const { store, log, metrics, capacity = CAPACITY, gatherMs = GATHER_MS, retryMs = RETRY_MS } = options;
+  const { store, log, metrics, capacity = CAPACITY, batchMs = BATCH_MS, retryMs = RETRY_MS } = options;
   let waiting: OutboxEvent[] = [];
   let writing: Promise<void> | undefined;
   let dropped = 0;
-  let closing = false;
-  let wake = (): void => {};
+  let isClosing = false;
+  let endPause = (): void => {};
 
   async function drain(): Promise<void> {
-    await pause(gatherMs);
-    while (waiting.length > 0 && (await isWritten(waiting.slice(0, BATCH)))) reportDropped();
-    if (waiting.length > 0) giveUp();
+    await pause(batchMs);
+    while (waiting.length > 0 && (await isWritten(waiting.slice(0, BATCH_SIZE)))) logDropped();
+    if (waiting.length > 0) dropAll();
     writing = undefined;
   }
 
-  /** However often it takes; false when there is no time left. */
+  /** Retries until the batch is written. Returns false if the log is closed before that. */
   async function isWritten(batch: readonly OutboxEvent[]): Promise<boolean> {
     for (;;) {
       try {
@@ -54,18 +54,18 @@ export function createPullLog(options: PullLogOptions): PullLog {
         waiting = waiting.slice(batch.length);
         return true;
       } catch (error) {
-        log.warn({ error, waiting: waiting.length }, 'cannot write events of pulls');
-        if (closing) return false;
+        log.warn({ error, waiting: waiting.length }, 'cannot write pull events');
+        if (isClosing) return false;
         await pause(retryMs);
       }
     }
   }
 
-  /** Unless it is time to close. */
+  /** `close` ends it early. */
   const pause = (ms: number): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
-      wake = () => {
+      endPause = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -76,15 +76,15 @@ export function createPullLog(options: PullLogOptions): PullLog {
     metrics.countDroppedPullEvents(count);
   }
 
-  function giveUp(): void {
+  function dropAll(): void {
     drop(waiting.length);
     waiting = [];
-    reportDropped();
+    logDropped();
   }
 
-  /** One line for a burst of them. */
-  function reportDropped(): void {
-    if (dropped > 0) log.warn({ dropped }, 'events of pulls were lost: they came faster than the database took them');
+  /** One log line for many dropped events. */
+  function logDropped(): void {
+    if (dropped > 0) log.warn({ dropped }, 'pull events were dropped: the database was slower than the pulls');
     dropped = 0;
   }
 
@@ -95,8 +95,8 @@ export function createPullLog(options: PullLogOptions): PullLog {
       writing ??= drain();
     },
     async close() {
-      closing = true;
-      wake();
+      isClosing = true;
+      endPause();
       await writing;
     },
   };

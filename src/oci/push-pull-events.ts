@@ -1,61 +1,47 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { parentOf } from '../base/uid.ts';
-import { appendEvent, type OutboxEvent } from '../store/outbox.ts';
-import type { Transaction } from '../store/store.ts';
-import type { Call } from './http/call.ts';
+import { type AnyEventFacts, outboxEvent } from '../pipeline/event.ts';
+import type { OutboxEvent } from '../store/outbox.ts';
+import type { OciCall } from './http/call.ts';
 
-/** A push or a pull that happened. */
-export interface Transfer {
+/** The content of a repository that a call has pushed, pulled or deleted. */
+export interface RegistryContent {
   readonly name: string;
   /** The uid of the repo. */
   readonly repo: string;
   readonly digest: string;
   readonly type: 'manifest' | 'blob';
   readonly tag?: string | undefined;
-  /** Where the tag pointed before a push. */
+  /** What the tag pointed to before a push. */
   readonly previousDigest?: string | undefined;
 }
 
-export const recordPush = (tx: Transaction, call: Call, transfer: Transfer): Promise<void> =>
-  appendEvent(tx, eventOf('push', call, transfer));
-
-/** In the words that existing receivers of registry events know. */
-export function eventOf(kind: 'push' | 'pull', call: Call, transfer: Transfer): OutboxEvent {
-  const { name, repo, digest, type, tag, previousDigest } = transfer;
-  const { req, now, credential } = call;
+/** The facts of a registry event. The fields of its body are those that existing receivers of registry events expect. */
+export function registryEvent({ req, now }: OciCall, content: RegistryContent): AnyEventFacts {
+  const { name, repo, digest, type, tag, previousDigest } = content;
   const body = {
     repository: name,
     repo_id: repo,
     ...(tag !== undefined && { tag }),
     ...(previousDigest !== undefined && { tag_previous_digest: previousDigest }),
     digest,
-    ...(kind === 'pull' && { method: req.method }),
+    ...(isPull(req.method) && { method: req.method }),
     type,
-    when: withoutZone(now),
-    // Where on earth a client is would be guesswork.
+    when: withoutTimeZone(now),
+    // The geographic location of the client, which this server does not know.
     location: '',
     remote_address: req.socket.remoteAddress ?? '',
-    user_agent: userAgentOf(req),
+    user_agent: req.headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? '',
   };
-  const group = parentOf(repo);
-  return {
-    id: randomUUID(),
-    type: `dev.chainguard.registry.${kind}.v1`,
-    subject: repo,
-    scope: group,
-    time: now,
-    audience: 'customer',
-    extensions: { group },
-    actor: credential.caller.actor,
-    body: { json: JSON.stringify(body) },
-  };
+  return { subject: repo, extensions: { group: parentOf(repo) }, body: { json: JSON.stringify(body) } };
 }
 
-/** Receivers refuse a zone; times are in UTC. */
-const withoutZone = (ms: number): string => new Date(ms).toISOString().slice(0, -1);
+/** The event of a pull, which is not part of a transaction. */
+export const pullEvent = (call: OciCall, content: RegistryContent): OutboxEvent =>
+  outboxEvent(call, registryEvent(call, content));
 
-/** Longer ones are no news to anybody. */
+const isPull = (verb: string | undefined): boolean => verb === 'GET' || verb === 'HEAD';
+
+/** Existing receivers refuse a time zone. Times are in UTC. */
+const withoutTimeZone = (ms: number): string => new Date(ms).toISOString().slice(0, -1);
+
 const MAX_USER_AGENT = 256;
-
-const userAgentOf = ({ headers }: IncomingMessage): string => headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? '';

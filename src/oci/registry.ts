@@ -1,115 +1,147 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import type { Method } from '../contract/method.ts';
-import type { Tokens } from '../identity/tokens/access-tokens.ts';
-import type { Caller } from '../resource/caller.ts';
-import type { Operations } from '../resource/operation.ts';
+import {
+  DistributionService,
+  file_wharfinger_registry_v1_distribution,
+} from '../contract/gen/wharfinger/registry/v1/distribution_pb.js';
+import { methodId } from '../contract/method.ts';
+import { methodTable } from '../contract/method-table.ts';
+import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
+import type { RunNested } from '../pipeline/nested.ts';
+import type { CallObserver } from '../pipeline/observe.ts';
+import type { Authenticate } from '../pipeline/pipeline.ts';
 import { putSettingIfAbsent } from '../store/settings.ts';
 import type { Store } from '../store/store.ts';
 import { createChallenges } from './auth/challenge.ts';
-import { createCredentials } from './auth/credentials.ts';
-import { createPermission } from './auth/permission.ts';
+import { createCredentialReader } from './auth/credentials.ts';
+import { createRepositoryAccess } from './auth/repository-access.ts';
 import { createTokenEndpoint } from './auth/token-endpoint.ts';
 import { createAttachedReports } from './content/attached-reports.ts';
 import { createBlobs } from './content/blobs.ts';
-import { createRepoMaker } from './content/create-repo-on-push.ts';
+import { createWriteToRepo } from './content/create-repo-on-push.ts';
 import { createDiscovery } from './content/discovery.ts';
 import { createManifests } from './content/manifests.ts';
 import { createMounts } from './content/mounts.ts';
 import { createUploadIds } from './content/upload-ids.ts';
 import { createUploads } from './content/uploads.ts';
 import { OciError } from './errors.ts';
-import { createFence } from './gc/gc-lock.ts';
+import { createGcLock } from './gc/gc-lock.ts';
 import { json } from './http/call.ts';
-import { createHandler, type Handler } from './http/handler.ts';
+import { createHandler, type Endpoint, type Handler } from './http/handler.ts';
 import { createPullLog } from './pull-log.ts';
 
 export interface RegistryOptions {
   readonly store: Store;
   readonly blobs: Blobs;
-  /** Who sent an `authorization` value; throws UNAUTHENTICATED. */
-  readonly authenticate: (authorization: string | undefined) => MaybePromise<Caller>;
-  readonly tokens: Tokens;
-  readonly methods: readonly Method[];
-  readonly operations: Operations;
+  readonly authenticate: Authenticate;
+  readonly accessTokens: AccessTokens;
+  readonly runNested: RunNested;
   readonly publicUrl: () => string;
   readonly requestIdOf: (req: IncomingMessage) => string;
-  /** The most bytes of one blob. */
+  /** The size limit of a blob. */
   readonly maxBlobBytes: number;
   readonly pullEvents: boolean;
-  /** How long a client may neither send nor take a byte in the middle of a blob. */
+  /** How long a client may neither send nor read a byte in the middle of a blob. */
   readonly stallMs?: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observeRequest' | 'inFlight' | 'countDroppedPullEvents'>;
+  readonly observer: CallObserver;
+  readonly metrics: Pick<Metrics, 'countDroppedPullEvents'>;
 }
 
 export interface Registry {
   readonly handle: Handler;
-  /** Writes down what is left to write; call it when nothing is served any more. */
+  /** Writes the pull events that are waiting. Call it after the last request. */
   close(): Promise<void>;
 }
 
 const STALL_MS = 60_000;
 
-/** Where the blobs of a data directory are. */
+/** The directory of the blobs within a data directory. */
 export const registryDirectory = (dataDir: string): string => join(dataDir, 'registry');
 
-/** The OCI distribution API: a second front door to the same people, permissions and repos as the API has. */
+/** The OCI distribution API. Its methods are declared in the contract and take the same steps as all others. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const { store, blobs, authenticate, tokens, methods, operations, publicUrl, requestIdOf } = options;
-  const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, metrics } = options;
-  const db = store.reader;
+  const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf } = options;
+  const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, observer, metrics } = options;
   const challenges = createChallenges(publicUrl);
-  const readCredential = createCredentials({ db, clock, authenticate });
-  const permission = createPermission({ db, challenges });
-  const inRepo = createRepoMaker({ store, methods, operations });
+  const access = createRepositoryAccess(challenges);
+  const writeToRepo = createWriteToRepo({ store, runNested });
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;
-  const mounts = createMounts({ store, challenges, inRepo });
-  const fence = await createFence(store, blobs);
-  const takeReport = createAttachedReports({ store, log });
+  const mounts = createMounts({ challenges, writeToRepo });
+  const gcLock = await createGcLock(store, blobs);
+  const storeReport = createAttachedReports({ store, log });
   const ids = createUploadIds(await uploadKey(store));
 
-  const { issue } = createTokenEndpoint({ db, tokens, publicUrl });
-  const manifests = createManifests({ store, blobs, permission, inRepo, takeReport, pulls });
-  const stored = createBlobs({ store, blobs, permission, pulls });
-  const uploads = createUploads({ blobs, permission, inRepo, mounts, ids, fence, maxBytes, stallMs });
-  const discovery = createDiscovery({ db, permission });
+  const issueToken = createTokenEndpoint({ accessTokens, publicUrl });
+  const manifests = createManifests({ store, blobs, access, writeToRepo, runNested, storeReport, pulls });
+  const stored = createBlobs({ store, blobs, access, pulls });
+  const uploads = createUploads({ blobs, access, writeToRepo, mounts, ids, gcLock, maxBytes, stallMs });
+  const discovery = createDiscovery(access);
 
+  const rpc = DistributionService.method;
   const handle = createHandler({
-    handlers: {
-      base: { GET: async () => json(200, {}) },
-      token: { GET: issue, POST: issue },
-      catalog: { GET: () => Promise.reject(noCatalog()) },
-      manifest: { GET: manifests.get, PUT: manifests.put, DELETE: manifests.remove },
-      blob: { GET: stored.get, HEAD: stored.head, DELETE: stored.remove },
-      uploads: { POST: uploads.begin },
-      upload: { GET: uploads.status, PATCH: uploads.append, PUT: uploads.finish, DELETE: uploads.cancel },
-      tags: { GET: discovery.tags },
-      referrers: { GET: discovery.referrers },
+    endpoints: {
+      version: { GET: endpoint(rpc.getVersion, async () => json(200, {})) },
+      token: { GET: endpoint(rpc.issueToken, issueToken), POST: endpoint(rpc.issueToken, issueToken) },
+      catalog: { GET: endpoint(rpc.listRepositories, () => Promise.reject(noCatalog())) },
+      manifest: {
+        GET: endpoint(rpc.getManifest, manifests.getByDigest),
+        PUT: endpoint(rpc.putManifest, manifests.putByDigest),
+        DELETE: endpoint(rpc.deleteManifest, manifests.deleteByDigest),
+      },
+      'tagged manifest': {
+        GET: endpoint(rpc.getManifestByTag, manifests.getByTag),
+        PUT: endpoint(rpc.putManifest, manifests.putByTag),
+        DELETE: endpoint(rpc.deleteManifestByTag, manifests.deleteByTag),
+      },
+      blob: {
+        GET: endpoint(rpc.getBlob, stored.get),
+        HEAD: endpoint(rpc.getBlob, stored.head),
+        DELETE: endpoint(rpc.deleteBlob, stored.remove),
+      },
+      uploads: { POST: endpoint(rpc.beginUpload, uploads.begin) },
+      upload: {
+        GET: endpoint(rpc.getUpload, uploads.status),
+        PATCH: endpoint(rpc.appendUpload, uploads.append),
+        PUT: endpoint(rpc.finishUpload, uploads.finish),
+        DELETE: endpoint(rpc.cancelUpload, uploads.cancel),
+      },
+      tags: { GET: endpoint(rpc.listRepositoryTags, discovery.tags) },
+      referrers: { GET: endpoint(rpc.listReferrers, discovery.referrers) },
     },
-    readCredential,
+    db: store.reader,
+    readCredential: createCredentialReader(authenticate),
     challenges,
     requestIdOf,
     stallMs,
     clock,
-    log,
-    metrics,
+    observer,
   });
   return { handle, close: async () => pulls?.close() };
 }
 
-const noCatalog = (): OciError =>
-  new OciError('UNSUPPORTED', 'repositories are listed by the API: GET /registry/v2/repos', { status: 404 });
+const methods = new Map(methodTable([file_wharfinger_registry_v1_distribution]).map((method) => [method.id, method]));
 
-/** One key for all servers of a database, so that each knows the uploads that others began. */
+function endpoint<R>(desc: DescMethod, handle: Endpoint<R>['handle']): Endpoint<R> {
+  const method = methods.get(methodId(desc));
+  if (!method) throw new Error(`contract: there is no method ${methodId(desc)}`);
+  return { method, handle };
+}
+
+const noCatalog = (): OciError =>
+  new OciError('UNSUPPORTED', 'this registry has no catalog; list repositories with GET /registry/v2/repos', {
+    status: 404,
+  });
+
+/** The same key for all servers of a database, so that each accepts the upload ids of the others. */
 async function uploadKey(store: Store): Promise<Uint8Array> {
-  const mine = randomBytes(32).toString('base64');
-  return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'registry.upload-key', mine)), 'base64');
+  const newKey = randomBytes(32).toString('base64');
+  return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'registry.upload-key', newKey)), 'base64');
 }

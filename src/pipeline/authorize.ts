@@ -1,24 +1,32 @@
 import type { Message } from '@bufbuild/protobuf';
-import { denied, invalid } from '../base/errors.ts';
+import { type ApiError, denied, invalid } from '../base/errors.ts';
 import { isUid } from '../base/uid.ts';
-import { nameOf } from '../contract/capabilities.ts';
+import { capabilityName } from '../contract/capabilities.ts';
+import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Method } from '../contract/method.ts';
 import type { Caller } from '../resource/caller.ts';
 
-/** Checks the method's capabilities at the uid in its scope field. Unscoped methods narrow what they read instead. */
+/** Checks the capabilities of a method at its scope. An unscoped method restricts what it reads to the caller's reach. */
 export function authorize(method: Method, caller: Caller, request: Message): void {
-  if (method.access !== 'scoped') return;
-  const uid = scopeOf(method, request);
-  if (caller.can(method.capabilities, uid)) return;
-  throw missingCapabilities(method, uid);
+  if (method.access === 'scoped') requireCapabilities(method.capabilities, caller, scopeOf(method, request));
 }
 
-/** The same answer whether or not the resource exists. */
-export function missingCapabilities(method: Pick<Method, 'capabilities'>, uid: string) {
-  const names = method.capabilities.map(nameOf).join(', ');
-  return denied(`needs ${names} on ${uid}; ask an owner for a role binding there or above`, {
+/** Refuses a caller who lacks any of `capabilities` at `uid`. `name` is what the message calls the resource. */
+export function requireCapabilities(
+  capabilities: readonly Capability[],
+  caller: Caller,
+  uid: string,
+  name: string = uid,
+): void {
+  if (!caller.can(capabilities, uid)) throw missingCapabilities(capabilities, name);
+}
+
+/** The same error whether or not the resource exists. */
+export function missingCapabilities(capabilities: readonly Capability[], name: string): ApiError {
+  const names = capabilities.map(capabilityName).join(', ');
+  return denied(`needs ${names} on ${name}; ask an owner for a role binding there or above`, {
     capabilities: names,
-    scope: uid,
+    scope: name,
   });
 }
 

@@ -2,29 +2,29 @@ import type { Message } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Method } from '../contract/method.ts';
 
-/** A call as a wire hands it over: the same for REST and gRPC. */
+/** A call as REST and gRPC pass it to the pipeline. */
 export interface IncomingCall {
   readonly method: Method;
   readonly wire: 'rest' | 'grpc';
-  /** The `authorization` header or metadata entry, exactly as sent. */
+  /** The `authorization` header or metadata entry, as sent. */
   readonly authorization: string | undefined;
-  /** Given back in the answer and in every error and log line of this call. */
+  /** Returned to the client, and part of every error and log line of this call. */
   readonly requestId: string;
   readonly peer: { readonly address: string; readonly userAgent: string };
-  /** Aborted when the client goes away. Asked for by those who wait only: most calls are answered before anybody does. */
+  /** Aborts when the client disconnects. A function, because most calls end before anything needs the signal. */
   signal(): AbortSignal;
-  /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED; the server's own limit also holds. */
+  /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED. The server's own limit applies too. */
   readonly deadline?: number | undefined;
-  /** Takes what goes beside the answer, once it is certain. */
+  /** Sends a header, or metadata over gRPC, with a successful response. */
   setHeader?(name: string, value: string): void;
   /**
-   * Takes every page but the last of an answer that comes in pages; settles when the client has room for more. Only for
-   * methods whose answer can be divided.
+   * Sends a part of a streamed response, all but the last. Resolves when the client has room for more. Present for methods
+   * whose response is nothing but a list.
    */
-  readonly sendPage?: ((page: Message) => MaybePromise<void>) | undefined;
-  /** Decodes the request. Called after authentication, so that a stranger costs no parsing. */
+  readonly sendPart?: ((part: Message) => MaybePromise<void>) | undefined;
+  /** Decodes the request. Called after authentication, so that unauthenticated requests cost no parsing. */
   read(): MaybePromise<Message>;
 }
 
-/** The one door to every method: answers the response message, or the last page of it, or throws an ApiError, nothing else. */
+/** Runs a call. Returns the response message, or the last part of a streamed one; throws an ApiError and nothing else. */
 export type Dispatch = (incoming: IncomingCall) => MaybePromise<Message>;

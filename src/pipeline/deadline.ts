@@ -2,20 +2,21 @@ import type { Clock } from '../base/clock.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import type { IncomingCall } from './call.ts';
 
-const PATIENCE_MS = 5;
+/** How long a call runs before the client's disconnect is observed. */
+const SIGNAL_DELAY_MS = 5;
 
-type Watched = Pick<IncomingCall, 'deadline' | 'signal'>;
+type Deadline = Pick<IncomingCall, 'deadline' | 'signal'>;
 
-/** Answers with `work`, or gives up when the caller's deadline or the server's own limit has passed or the caller is gone. */
-export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: number, clock: Clock): Promise<T> {
+/** Resolves with `work`. Rejects when the deadline or the server's limit has passed, or when the client disconnects. */
+export function withDeadline<T>(work: Promise<T>, incoming: Deadline, limitMs: number, clock: Clock): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let stopWatching = (): void => {};
-    // Most answers are there before the event loop turns, and until then nothing could be noticed anyway: they need no watch.
-    const soon = setImmediate(() => {
+    // Most work completes within this turn of the event loop. Timers and disconnects cannot fire earlier anyway.
+    const start = setImmediate(() => {
       stopWatching = watch(incoming, limitMs, clock, reject);
     });
     const end = (): void => {
-      clearImmediate(soon);
+      clearImmediate(start);
       stopWatching();
     };
     work.then(
@@ -31,18 +32,18 @@ export function withDeadline<T>(work: Promise<T>, incoming: Watched, limitMs: nu
   });
 }
 
-function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error: ApiError) => void) {
+function watch(incoming: Deadline, limitMs: number, clock: Clock, giveUp: (error: ApiError) => void) {
   const { deadline } = incoming;
   const remaining = deadline === undefined ? limitMs : Math.min(limitMs, deadline - clock());
   const timer = setTimeout(() => giveUp(tooLate()), Math.max(0, remaining));
   let signal: AbortSignal | undefined;
   const cancel = () => giveUp(cancelled());
-  // A signal costs more than the rest of the watch, and most answers from a database over a socket come within a moment.
+  // Creating the signal costs more than the rest of the watch, and most database calls end within a few milliseconds.
   const listening = setTimeout(() => {
     signal = incoming.signal();
     if (signal.aborted) cancel();
     else signal.addEventListener('abort', cancel, { once: true });
-  }, PATIENCE_MS);
+  }, SIGNAL_DELAY_MS);
   return () => {
     clearTimeout(timer);
     clearTimeout(listening);
@@ -50,11 +51,11 @@ function watch(incoming: Watched, limitMs: number, clock: Clock, giveUp: (error:
   };
 }
 
-/** Gives up now if nobody waits for the answer any more: for work that never lets the watch begin. */
-export function throwIfAbandoned({ deadline, signal }: Watched, clock: Clock): void {
+/** Throws if the client has disconnected or the deadline has passed: for a loop in which the watch would never start. */
+export function throwIfAbandoned({ deadline, signal }: Deadline, clock: Clock): void {
   if (signal().aborted) throw cancelled();
   if (deadline !== undefined && clock() >= deadline) throw tooLate();
 }
 
-const cancelled = () => new ApiError(Code.CANCELLED, 'Cancelled: the client went away');
-const tooLate = () => new ApiError(Code.DEADLINE_EXCEEDED, 'Deadline exceeded: the answer took too long; try again');
+const cancelled = () => new ApiError(Code.CANCELLED, 'Cancelled: the client disconnected');
+const tooLate = () => new ApiError(Code.DEADLINE_EXCEEDED, 'Deadline exceeded: the request took too long; try again');

@@ -1,24 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import { encodeJson } from '../contract/json/encode.ts';
-import type { EventSpec } from '../contract/method.ts';
-import type { EventFacts, WriteContext } from '../resource/operation.ts';
-import { appendEvent } from '../store/outbox.ts';
+import type { CallContext, EventFacts } from '../resource/operation.ts';
+import { appendEvent, type OutboxEvent } from '../store/outbox.ts';
+import type { Transaction } from '../store/store.ts';
 
-/** Puts the event of a change into the outbox, in the transaction of the change. */
-export async function recordEvent(ctx: WriteContext, spec: EventSpec, facts: EventFacts | undefined): Promise<void> {
-  if (!facts) throw new Error(`${ctx.method.id}: its operation does not say what its event is about`);
+/** The facts of any event. Those of the registry have a JSON body that no message of the contract describes. */
+export type AnyEventFacts = Omit<EventFacts, 'body'> & {
+  readonly body: EventFacts['body'] | { readonly json: string };
+};
+
+/** Writes the event of a change to the outbox, in the transaction of the change. */
+export const recordEvent = (
+  ctx: CallContext & { readonly db: Transaction },
+  facts: AnyEventFacts | undefined,
+): Promise<void> => appendEvent(ctx.db, outboxEvent(ctx, facts));
+
+/** The event of a call: what the contract declares for its method, with the facts that the operation supplies. */
+export function outboxEvent(ctx: CallContext, facts: AnyEventFacts | undefined): OutboxEvent {
+  const { id, event } = ctx.method;
+  if (!event || !facts)
+    throw new Error(`${id}: ${event ? 'its operation supplies' : 'its contract declares'} no event`);
   const { subject, extensions, body } = facts;
-  const missing = spec.extensions.find((name) => extensions[name] === undefined);
-  if (missing) throw new Error(`${ctx.method.id}: its event lacks the extension ${missing}`);
-  await appendEvent(ctx.db, {
+  const missing = event.extensions.find((name) => extensions[name] === undefined);
+  if (missing) throw new Error(`${id}: its event lacks the extension ${missing}`);
+  return {
     id: randomUUID(),
-    type: spec.type,
+    type: event.type,
     subject,
     scope: extensions.group ?? '',
     time: ctx.now,
-    audience: spec.audience,
-    extensions: Object.fromEntries(spec.extensions.map((name) => [name, extensions[name] ?? ''])),
+    audience: event.audience,
+    extensions: Object.fromEntries(event.extensions.map((name) => [name, extensions[name] ?? ''])),
     actor: ctx.caller.actor,
-    body: body && { type: body.schema.typeName, json: encodeJson(body.schema, body.message) },
-  });
+    body: body && bodyOf(body),
+  };
 }
+
+const bodyOf = (body: NonNullable<AnyEventFacts['body']>): OutboxEvent['body'] =>
+  'json' in body ? body : { type: body.schema.typeName, json: encodeJson(body.schema, body.message) };

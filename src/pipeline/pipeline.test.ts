@@ -10,6 +10,7 @@ import type { Caller } from '../resource/caller.ts';
 import type { Operation } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
 import type { IncomingCall } from './call.ts';
+import { createCallObserver } from './observe.ts';
 import { createPipeline } from './pipeline.ts';
 
 const GET_GROUP = 'chainguard.platform.iam.v2.GroupsService/GetGroup';
@@ -34,11 +35,13 @@ function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: 
     anonymous: anonymousCaller,
     clock: Date.now,
     timeoutMs: 5,
-    log,
-    metrics: {
-      observeRequest: (_method, _wire, code) => void told.codes.push(code),
-      inFlight: { enter: () => void told.running++, leave: () => void told.running-- },
-    },
+    observer: createCallObserver({
+      log,
+      metrics: {
+        observeRequest: (_method, _wire, code) => void told.codes.push(code),
+        inFlight: { enter: () => void told.running++, leave: () => void told.running-- },
+      },
+    }),
   });
   const incoming = (uid: string): IncomingCall => ({
     method,

@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { ancestorsOf, rangeBelow } from '../base/uid.ts';
+import { ancestorsOf, descendantRange } from '../base/uid.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import { bumpAccessVersion } from './access-version.ts';
 import type { Resource } from './definition.ts';
@@ -58,7 +58,7 @@ async function dropKeysAndReferences(tx: Transaction, resource: Resource, parent
         for (const value of valuesOf(message)) {
           if (dropped.has(`${field} ${value}`)) continue;
           dropped.add(`${field} ${value}`);
-          await tx.run(DROP_REFERENCES, resource.kind, field, value, ...rangeBelow(parent));
+          await tx.run(DROP_REFERENCES, resource.kind, field, value, ...descendantRange(parent));
         }
       }
     }

@@ -4,7 +4,8 @@ import { type Method, methodId } from '../contract/method.ts';
 import type { Reader, Transaction } from '../store/store.ts';
 import type { Caller } from './caller.ts';
 
-interface CallContext {
+/** What every operation knows about its call. */
+export interface CallContext {
   readonly method: Method;
   readonly caller: Caller;
   /** The `authorization` value as it was sent, for the few methods that read the token itself. */

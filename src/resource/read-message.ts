@@ -1,6 +1,6 @@
 import { fromBinary, type Message } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
-import { decodeCacheable, decodeCached, isCached } from '../contract/message-cache.ts';
+import { decodeCached, decodeFrozen, isCached } from '../contract/message-cache.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
 import type { Reader } from '../store/store.ts';
@@ -50,7 +50,7 @@ async function readMissing(
 export function decodeRow(db: Reader, resource: Resource, uid: string, body: Uint8Array, epoch?: number): Message {
   if (resource.present && !resource.needsPresent) return fromBinary(resource.schema, body);
   const { rowCache } = db;
-  const message = rowCache ? decodeCacheable(resource.schema, body) : decodeCached(resource.schema, uid, body);
+  const message = rowCache ? decodeFrozen(resource.schema, body) : decodeCached(resource.schema, uid, body);
   if (needsPresenting(resource, message)) return fromBinary(resource.schema, body);
   if (epoch !== undefined && isCached(message)) rowCache?.put(epoch, resource.kind, uid, message);
   return message;

@@ -1,5 +1,5 @@
 import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
-import { rangeBelow } from '../base/uid.ts';
+import { descendantRange } from '../base/uid.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
 import type { Reader, Row } from '../store/store.ts';
@@ -83,7 +83,7 @@ export async function findReferringBelow(
     resource.kind,
     field,
     value,
-    ...rangeBelow(ancestor),
+    ...descendantRange(ancestor),
   );
   return rows.map((row) => row.uid);
 }

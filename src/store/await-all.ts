@@ -1,9 +1,9 @@
 import type { MaybePromise } from '../base/maybe-promise.ts';
 
 /**
- * Waits for statements that do not wait for each other: sent one behind the other, they cost one way to the database and
- * back. Also when one fails it waits for all, so that none is left behind in a transaction that ends; then it throws the
- * first failure in their order.
+ * Waits for statements that were sent without waiting in between, so that all of them take one round trip to the
+ * database. If one fails, it still waits for all, so that none is running when the transaction ends. Then it throws the
+ * first failure in the order of the arguments.
  */
 export async function awaitAll(...statements: readonly MaybePromise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(statements)) {

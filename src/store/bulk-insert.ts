@@ -1,15 +1,20 @@
-import type { Row, Value } from './store.ts';
+import type { Row, Value } from './value.ts';
 
 /**
- * An INSERT of any number of rows into one table. It is a description and not a statement, because the two databases have
- * different fast ways to insert many rows.
+ * An INSERT of any number of rows into one table. It is a description and not a statement, because the two databases
+ * have different fast ways to insert many rows.
  */
 export interface BulkInsert {
   readonly into: string;
   readonly columns: Readonly<Record<string, ColumnType>>;
   /**
-   * What to do with a row whose key exists. By default the transaction fails. `skip` leaves the new row out; `sum` adds
-   * the value of a column to that of the existing row; `replace` overwrites the value of a column.
+   * What to do with a row whose key exists. By default the transaction fails.
+   * - `skip` omits the new row.
+   * - `sum` adds the value of a column to that of the existing row.
+   * - `replace` overwrites the value of a column. If several new rows have the same key, the value of any one of them
+   *   is stored.
+   *
+   * With `sum` and `replace`, `columns` has the columns of the key and this one, and no others.
    */
   readonly conflict?:
     | 'skip'
@@ -23,7 +28,7 @@ export type ColumnType = 'text' | 'integer' | 'blob' | 'json';
 
 export const columnCount = ({ columns }: BulkInsert): number => Object.keys(columns).length;
 
-/** The end of the statement, the same on both databases. */
+/** Returns the ON CONFLICT and RETURNING clauses, which are the same on both databases. */
 export function conflictClause({ into, conflict, returning }: BulkInsert): string {
   const parts: string[] = [];
   if (conflict === 'skip') parts.push('ON CONFLICT DO NOTHING');
@@ -39,14 +44,17 @@ export function conflictClause({ into, conflict, returning }: BulkInsert): strin
 }
 
 /**
- * Rows per statement. A few sizes suffice, so that a few prepared statements serve any number of rows. Large ones matter
- * with ON CONFLICT DO UPDATE: SQLite journals each page that such a statement changes, once per statement.
+ * Rows per statement. A few sizes suffice, so that a few prepared statements serve any number of rows. Large ones
+ * matter with ON CONFLICT DO UPDATE: SQLite journals each page that such a statement changes, once per statement.
  */
 const BATCH_ROWS = [128, 16, 4, 1];
 
 const statements = new WeakMap<BulkInsert, Map<number, string>>();
 
-/** Inserts rows by statements with one parameter per value. `values` holds those of all rows, one row after the other. */
+/**
+ * Inserts rows by statements with one parameter per value. `values` has the values of all rows, one row after the
+ * other.
+ */
 export function insertValues<R extends Row>(
   insert: BulkInsert,
   values: readonly Value[],
@@ -71,10 +79,10 @@ export function insertValues<R extends Row>(
 }
 
 function statementFor(insert: BulkInsert, rows: number): string {
-  const known = statements.get(insert) ?? new Map<number, string>();
-  statements.set(insert, known);
-  const text = known.get(rows) ?? buildStatement(insert, rows);
-  known.set(rows, text);
+  const byRows = statements.get(insert) ?? new Map<number, string>();
+  statements.set(insert, byRows);
+  const text = byRows.get(rows) ?? buildStatement(insert, rows);
+  byRows.set(rows, text);
   return text;
 }
 

@@ -1,19 +1,19 @@
-/** All that differs between the two databases in the text of a migration. */
+/** Everything that differs between the two databases in the text of a migration. */
 export interface Dialect {
-  /** Text that compares by its bytes. */
+  /** Text that compares bytewise. */
   readonly text: string;
   readonly integer: string;
   readonly blob: string;
-  /** Written and read as text; `column ->> 'name'` works on both. */
+  /** Written and read as text. `column ->> 'name'` works on both databases. */
   readonly json: string;
-  /** Column type of a key that the database counts up and never gives out twice. */
+  /** The type of a primary key whose values the database generates in ascending order and never reuses. */
   readonly generatedId: string;
-  /** Ends a CREATE TABLE. */
-  readonly table: string;
-  /** Ends a CREATE TABLE whose rows are all key: they live in the index of the key, with no second copy. */
-  readonly keyOnlyTable: string;
-  /** Run first in a transaction that must be alone. In SQLite every writer is. */
-  readonly exclusive: string;
+  /** The end of a CREATE TABLE. */
+  readonly tableOptions: string;
+  /** The end of a CREATE TABLE whose rows are stored in the index of the primary key. For small rows only. */
+  readonly indexOrganized: string;
+  /** The first statement of a migration. It makes migrations of other servers wait. SQLite allows one writer anyway. */
+  readonly migrationLock: string;
 }
 
 export const sqliteDialect: Dialect = {
@@ -22,9 +22,9 @@ export const sqliteDialect: Dialect = {
   blob: 'BLOB',
   json: 'TEXT',
   generatedId: 'INTEGER PRIMARY KEY AUTOINCREMENT',
-  table: 'STRICT',
-  keyOnlyTable: 'STRICT, WITHOUT ROWID',
-  exclusive: 'SELECT 1',
+  tableOptions: 'STRICT',
+  indexOrganized: 'STRICT, WITHOUT ROWID',
+  migrationLock: 'SELECT 1',
 };
 
 export const postgresDialect: Dialect = {
@@ -33,8 +33,8 @@ export const postgresDialect: Dialect = {
   blob: 'BYTEA',
   json: 'JSONB',
   generatedId: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
-  table: '',
-  keyOnlyTable: '',
-  // Any number will do, if all servers use the same.
-  exclusive: 'SELECT pg_advisory_xact_lock(7424273)',
+  tableOptions: '',
+  indexOrganized: '',
+  // The number is arbitrary, but all servers must use the same.
+  migrationLock: 'SELECT pg_advisory_xact_lock(7424273)',
 };

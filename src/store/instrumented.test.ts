@@ -7,46 +7,46 @@ import type { Row, Store, Transaction } from './store.ts';
 
 const transaction = { isOnlyWriter: true } as Transaction;
 
-/** A store that answers like SQLite (at once) or like PostgreSQL (later), and what is observed of it. */
-function observed(answer: () => Row[] | Promise<Row[]>) {
-  const seen: [operation: string, outcome: string][] = [];
+/** A store whose reads return `result()`: rows like SQLite, or a promise like PostgreSQL; and what it observes. */
+function observedStore(result: () => Row[] | Promise<Row[]>) {
+  const observed: [operation: string, outcome: string][] = [];
   const store: Store = {
-    reader: { all: answer as Store['reader']['all'], get: () => undefined, binaryCollation: '' },
+    reader: { all: result as Store['reader']['all'], get: () => undefined, binaryCollation: '' },
     write: async (work) => work(transaction),
     ping: async () => {},
     close: async () => {},
   };
   const observeDatabase = (operation: string, outcome: string, seconds: number): void => {
     assert.ok(seconds >= 0 && seconds < 60);
-    seen.push([operation, outcome]);
+    observed.push([operation, outcome]);
   };
-  return { seen, store: instrumentStore(store, { observeDatabase }) };
+  return { observed, store: instrumentStore(store, { observeDatabase }) };
 }
 
-test('an answer that comes at once is passed on at once', () => {
-  const { store, seen } = observed(() => [{ n: 1 }]);
+test('a result that is not a promise is returned as it is', () => {
+  const { store, observed } = observedStore(() => [{ n: 1 }]);
   assert.deepEqual(store.reader.all('SELECT 1'), [{ n: 1 }]);
   assert.equal(store.reader.get('SELECT 1'), undefined);
-  assert.deepEqual(seen, [
+  assert.deepEqual(observed, [
     ['read', 'ok'],
     ['read', 'ok'],
   ]);
 });
 
-test('a failure is observed and passed on, at once or later', async () => {
-  const now = observed(() => {
+test('an error is observed and thrown, by a function or a promise', async () => {
+  const throwing = observedStore(() => {
     throw new Error('locked');
   });
-  assert.throws(() => now.store.reader.all('SELECT 1'), /locked/);
-  assert.deepEqual(now.seen, [['read', 'error']]);
+  assert.throws(() => throwing.store.reader.all('SELECT 1'), /locked/);
+  assert.deepEqual(throwing.observed, [['read', 'error']]);
 
-  const later = observed(() => Promise.reject(new Error('gone')));
-  await assert.rejects(async () => later.store.reader.all('SELECT 1'), /gone/);
-  assert.deepEqual(later.seen, [['read', 'error']]);
+  const rejecting = observedStore(() => Promise.reject(new Error('lost')));
+  await assert.rejects(async () => rejecting.store.reader.all('SELECT 1'), /lost/);
+  assert.deepEqual(rejecting.observed, [['read', 'error']]);
 });
 
-test('a transaction that our own rules roll back is not the fault of the database', async () => {
-  const { store, seen } = observed(() => []);
+test('a transaction that the server refuses is not counted as an error of the database', async () => {
+  const { store, observed } = observedStore(() => []);
   assert.equal(await store.write(() => 5), 5);
   await assert.rejects(
     store.write(() => {
@@ -60,7 +60,7 @@ test('a transaction that our own rules roll back is not the fault of the databas
     }),
     /closed/,
   );
-  assert.deepEqual(seen, [
+  assert.deepEqual(observed, [
     ['write', 'ok'],
     ['write', 'refused'],
     ['write', 'error'],

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { databases, type Home } from '../../test/support/databases.ts';
 import { postgresDialect, sqliteDialect } from './dialect.ts';
-import { lengthened } from './migrations.killed.testing.ts';
+import { extendedMigrations } from './migrations.killed.testing.ts';
 import { migrate, migrations } from './migrations.ts';
 import { openStore } from './open.ts';
 import { openPostgres } from './postgres/postgres.ts';
@@ -23,8 +23,8 @@ const ADDED = [
   ['vulnerability_report'],
 ];
 const TABLES = ADDED.flat().sort();
-/** What there may be after a kill: each migration as a whole or not at all. */
-const WHOLE = [
+/** The possible sets of tables after a kill: each migration was applied completely or not at all. */
+const COMPLETE_SCHEMAS = [
   [],
   ...ADDED.map((_, i) =>
     ADDED.slice(0, i + 1)
@@ -33,8 +33,8 @@ const WHOLE = [
   ),
 ].map(String);
 
-/** Migrates in a process of its own; answers whether it got to the end. `kill` decides when it is killed from outside. */
-async function migrateAndDie(target: string, killAfter: number, kill = async (): Promise<boolean> => false) {
+/** Migrates in another process and returns whether it finished. It is killed when `kill` resolves to true. */
+async function migrateInProcess(target: string, killAfter: number, kill = async (): Promise<boolean> => false) {
   const child = spawn(process.execPath, [victim, target, String(killAfter)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise<boolean>((resolve) => {
     child.on('exit', (code, signal) => {
@@ -61,17 +61,17 @@ for (const database of databases) {
         : `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`;
       return (await store.reader.all(sql)).map(({ name }) => name);
     };
-    /** Finishes what the victims left and checks that each migration took effect once. */
+    /** Applies the migrations that the killed processes did not, and checks that each was applied once. */
     const assertCompletes = async (): Promise<void> => {
       const store = await open();
       const found = String(await tables(store));
-      assert.ok(WHOLE.includes(found), `half a schema: ${found}`);
-      await migrate(store, dialect, lengthened);
+      assert.ok(COMPLETE_SCHEMAS.includes(found), `incomplete schema: ${found}`);
+      await migrate(store, dialect, extendedMigrations);
       assert.deepEqual(await tables(store), TABLES);
       const ids = (await store.reader.all('SELECT id FROM migration ORDER BY id')).map(({ id }) => id);
       assert.deepEqual(
         ids,
-        lengthened.map(({ id }) => id),
+        extendedMigrations.map(({ id }) => id),
       );
       assert.equal(
         (await store.reader.get("SELECT count(extra) + count(*) AS n FROM setting WHERE key = 'filled'"))?.n,
@@ -86,7 +86,7 @@ for (const database of databases) {
     });
     afterEach(() => home.remove());
 
-    it('apply once; a second start has nothing to do', async () => {
+    it('are applied once; a second start applies none', async () => {
       const store = await open();
       assert.deepEqual(await migrate(store, dialect), migrations);
       assert.deepEqual(await tables(store), TABLES);
@@ -95,25 +95,25 @@ for (const database of databases) {
       await (await openStore(home)).close();
     });
 
-    it('apply once when several servers start together', async () => {
+    it('are applied once when several servers start concurrently', async () => {
       const stores = await Promise.all(Array.from({ length: 4 }, () => open()));
-      const applied = await Promise.all(stores.map((store) => migrate(store, dialect, lengthened)));
+      const applied = await Promise.all(stores.map((store) => migrate(store, dialect, extendedMigrations)));
       assert.deepEqual(
         applied.flat().sort((a, b) => a.id - b.id),
-        lengthened,
+        extendedMigrations,
       );
       await Promise.all(stores.map((store) => store.close()));
       await assertCompletes();
     });
 
-    it('apply once when several processes start together', async () => {
-      assert.deepEqual(await Promise.all([migrateAndDie(target, 0), migrateAndDie(target, 0)]), [true, true]);
+    it('are applied once when several processes start concurrently', async () => {
+      assert.deepEqual(await Promise.all([migrateInProcess(target, 0), migrateInProcess(target, 0)]), [true, true]);
       await assertCompletes();
     });
 
-    it('refuse a database that a newer version wrote, and leave it alone', async () => {
+    it('refuse a database of a newer version, and do not change it', async () => {
       const store = await open();
-      await migrate(store, dialect, lengthened);
+      await migrate(store, dialect, extendedMigrations);
       await store.close();
       await assert.rejects(openStore(home), {
         message:
@@ -122,35 +122,35 @@ for (const database of databases) {
       await assertCompletes();
     });
 
-    it('keep nothing of one that fails', async () => {
+    it('are rolled back completely when a statement fails', async () => {
       const store = await open();
       const broken = { id: 1000, name: 'broken', up: () => ['CREATE TABLE half (a TEXT)', 'NONSENSE'] };
       await assert.rejects(migrate(store, dialect, [...migrations, broken]));
       assert.deepEqual(await tables(store), TABLES);
-      assert.deepEqual(await migrate(store, dialect, lengthened), lengthened.slice(migrations.length));
+      assert.deepEqual(await migrate(store, dialect, extendedMigrations), extendedMigrations.slice(migrations.length));
       await store.close();
     });
 
     it('survive a kill after any statement', async () => {
-      // A killed process leaves nothing to a PostgreSQL that lives on, so there some points will do.
+      // PostgreSQL itself is not killed, so a few points suffice there.
       const step = isUrl ? 4 : 1;
-      let deaths = 0;
-      for (let statements = 1; !(await migrateAndDie(target, statements)); statements += step) {
-        deaths++;
+      let kills = 0;
+      for (let statements = 1; !(await migrateInProcess(target, statements)); statements += step) {
+        kills++;
         const store = await open();
         const found = String(await tables(store));
-        assert.ok(WHOLE.includes(found), `half a schema: ${found}`);
+        assert.ok(COMPLETE_SCHEMAS.includes(found), `incomplete schema: ${found}`);
         await store.close();
       }
-      assert.ok(deaths >= 3);
+      assert.ok(kills >= 3);
       await assertCompletes();
     });
 
-    it('survive a kill at any moment', async () => {
-      for (let round = 0; round < (isUrl ? 2 : 8); round++) {
+    it('survive a kill at a random time', async () => {
+      for (let run = 0; run < (isUrl ? 2 : 8); run++) {
         const other = await database.home();
         const file = other.databaseUrl ?? join(other.dataDir, 'wharfinger.db');
-        await migrateAndDie(file, 0, async () => {
+        await migrateInProcess(file, 0, async () => {
           await sleep(Math.random() * 12);
           return true;
         });
@@ -162,7 +162,7 @@ for (const database of databases) {
   });
 }
 
-it('migrations count up', () => {
+it('migrations are numbered from 1', () => {
   assert.deepEqual(
     migrations.map(({ id }) => id),
     migrations.map((_, index) => index + 1),

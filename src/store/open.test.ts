@@ -13,7 +13,7 @@ describe('openStore', () => {
   });
   after(() => rmSync(dataDir, { recursive: true }));
 
-  it('keeps SQLite in the data directory, creates both and says what it migrated', async () => {
+  it('creates the data directory and a SQLite database in it, and logs the migrations', async () => {
     const lines: unknown[] = [];
     const log = {
       info: (fields: object, message: string) => void lines.push({ ...fields, message }),
@@ -32,7 +32,7 @@ describe('openStore', () => {
     );
   });
 
-  it('refuses another kind of URL without repeating its password', async () => {
+  it('refuses another URL, with a message that does not contain the password', async () => {
     for (const databaseUrl of ['mysql://u:secret@h/d', 'secret', 'postgres:secret', ' postgres://u:secret@h/d']) {
       await assert.rejects(openStore({ dataDir, databaseUrl }), (error: Error) => {
         assert.match(error.message, /^the database URL must start with postgres:\/\/[^\n]*$/);
@@ -41,7 +41,7 @@ describe('openStore', () => {
     }
   });
 
-  it('says in one line why it could not open', async () => {
+  it('fails with a reason of one line', async () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, 'x');
     const damaged = join(dataDir, 'damaged');

@@ -6,18 +6,18 @@ import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
 export interface StoreConfig {
-  /** Holds the SQLite database, unless there is a URL. */
+  /** Contains the SQLite database, unless `databaseUrl` is set. */
   readonly dataDir: string;
   readonly databaseUrl?: string | undefined;
   readonly log?: Pick<Log, 'info' | 'warn'>;
 }
 
-/** Where the SQLite database of a data directory is. */
+/** The path of the SQLite database in a data directory. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'wharfinger.db');
 
-/** Opens the database that the configuration asks for, up to date. What it throws has a message of one clear line. */
+/** Opens the configured database and migrates it. The message of an error that it throws is one line. */
 export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Promise<Store> {
-  const update = async (store: Store, dialect: Dialect): Promise<Store> => {
+  const migrateOrClose = async (store: Store, dialect: Dialect): Promise<Store> => {
     try {
       for (const { id, name } of await migrate(store, dialect)) log?.info({ id, name }, 'migrated the database');
       return store;
@@ -28,41 +28,42 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
   };
   if (databaseUrl === undefined || databaseUrl === '') {
     const path = databaseFile(dataDir);
-    return describing(`the database ${path}`, async () => {
+    return openNamed(`the database ${path}`, async () => {
       const store = await openSqlite(path);
-      await update(store, sqliteDialect);
+      await migrateOrClose(store, sqliteDialect);
       return store.withRowCache({ resource: 'uid', setting: 'key' });
     });
   }
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    // The URL may hold a password, so it is not repeated.
+    // The message does not repeat the URL, which may contain a password.
     throw new Error('the database URL must start with postgres:// or postgresql://; leave it out to use SQLite');
   }
-  // Loaded here, so that a server on SQLite starts without its weight.
+  // Imported on demand, so that a server on SQLite starts faster.
   const { openPostgres } = await import('./postgres/postgres.ts');
-  return describing('the PostgreSQL database', async () => {
+  return openNamed('the PostgreSQL database', async () => {
     // A migration, or waiting for that of another server, may take longer than any statement of a request.
-    const patient = await openPostgres(databaseUrl, { connections: 1, statementTimeoutMs: 0 });
-    await (await update(patient, postgresDialect)).close();
+    const withoutTimeout = await openPostgres(databaseUrl, { connections: 1, statementTimeoutMs: 0 });
+    await (await migrateOrClose(withoutTimeout, postgresDialect)).close();
     return openPostgres(databaseUrl, {
       onLostConnection: (error) => log?.warn({ error }, 'lost a connection to the database'),
     });
   });
 }
 
-async function describing(database: string, open: () => Promise<Store>): Promise<Store> {
+/** Adds the name of the database to the message of an error. */
+async function openNamed(database: string, open: () => Promise<Store>): Promise<Store> {
   try {
     return await open();
   } catch (error) {
-    throw new Error(`cannot open ${database}: ${reason(error)}`, { cause: error });
+    throw new Error(`cannot open ${database}: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** Our own words and, at the start only, the driver's: they tell an operator what to mend. */
-function reason(error: unknown): string {
+/** Includes the message of the driver, which later errors do not: an operator needs it to correct the configuration. */
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Several addresses of one host give an AggregateError, whose message is empty.
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
-  const words = error.message.replace(/^Unavailable: /, '');
-  return inner === undefined ? words : [words, reason(inner)].filter(Boolean).join(': ');
+  const message = error.message.replace(/^Unavailable: /, '');
+  return inner === undefined ? message : [message, messageOf(inner)].filter(Boolean).join(': ');
 }

@@ -22,7 +22,7 @@ for (const database of databases) {
     });
     after(() => store.close());
 
-    it('takes events in order, each once, and counts on after the last is gone', async () => {
+    it('stores events in order, each id once, and never reuses a row id', async () => {
       const full = { ...event, id: 'e2', actor: { subject: 'me' }, body: { type: 'x.Group', json: '{"name":"é"}' } };
       await store.write((tx) => appendEvent(tx, event));
       await store.write((tx) => appendEvent(tx, full));

@@ -1,22 +1,22 @@
 import type { BulkInsert } from './bulk-insert.ts';
 import type { Transaction } from './store.ts';
 
-/** An event of a change, in the words of CloudEvents. It is delivered if and only if its transaction commits. */
+/** An event of a change, with the attributes of CloudEvents. It is delivered if and only if its transaction commits. */
 export interface OutboxEvent {
-  /** Unique for ever; a receiver drops what it has seen. */
+  /** Never reused, so that a receiver can ignore an event that it has received before. */
   readonly id: string;
   readonly type: string;
-  /** The uid of what changed. */
+  /** The uid of the resource that changed. */
   readonly subject: string;
-  /** The extension attribute `group`: where a subscription must be to get the event. */
+  /** The extension attribute `group`: subscriptions of this group and of its ancestors receive the event. */
   readonly scope: string;
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly audience: 'customer' | 'internal';
   readonly extensions: Readonly<Record<string, string>>;
-  /** Who made the change, as JSON. */
+  /** The identity that made the change, as JSON. */
   readonly actor?: object | undefined;
-  /** The changed resource as protobuf JSON, with the full name of its message; without one for what no message describes. */
+  /** The changed resource as protobuf JSON, with the full name of its message. No name if it is not a message. */
   readonly body?: { readonly type?: string; readonly json: string } | undefined;
 }
 

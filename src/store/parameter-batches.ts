@@ -1,10 +1,12 @@
 const BATCH = 50;
 
-/** Builds one part of a statement for each value of a batch, with the values as parameters from `$first` on. */
-export const batchPlaceholders = (first: number, part = (slot: string): string => slot): string =>
+/** Returns the placeholders of one batch, numbered from `$first` on. `part` says what to write for each. */
+export const batchPlaceholders = (first: number, part = (placeholder: string): string => placeholder): string =>
   Array.from({ length: BATCH }, (_, i) => part(`$${i + first}`)).join(', ');
 
-/** Cut into batches of one length, the last value repeated, so that one prepared statement serves any number of values. */
+/**
+ * Splits values into batches of one length, so that one prepared statement serves any number. Repeats the last value.
+ */
 export function* parameterBatches(values: readonly string[]): Generator<string[]> {
   const last = values.at(-1);
   if (last === undefined) return;

@@ -1,19 +1,19 @@
-/** A read of one row by its key, all of whose columns are text. */
+/** A read of one row by its key. All columns of the key are text. */
 export interface PointRead {
   readonly columns: readonly string[];
   readonly from: string;
   readonly key: readonly string[];
 }
 
-const known = new Map<string, PointRead>();
+const pointReads = new Map<string, PointRead>();
 
-/** The text of such a read. A database may answer many of them that are asked at the same time by one statement. */
+/** Returns the text of such a read. PostgreSQL batches concurrent reads with the same text into one statement. */
 export function pointRead(read: PointRead): string {
   const { columns, from, key } = read;
   const where = key.map((column, at) => `${column} = $${at + 1}`);
   const text = `SELECT ${columns.join(', ')} FROM ${from} WHERE ${where.join(' AND ')}`;
-  known.set(text, read);
+  pointReads.set(text, read);
   return text;
 }
 
-export const pointReadOf = (text: string): PointRead | undefined => known.get(text);
+export const pointReadOf = (text: string): PointRead | undefined => pointReads.get(text);

@@ -8,90 +8,90 @@ import { createRowCache, type RowCache } from './row-cache.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
-describe('a memory', () => {
+describe('a row cache', () => {
   let version: number | undefined = 1;
-  let asked = 0;
-  const memoryOf = () =>
+  let versionReads = 0;
+  const newCache = () =>
     createRowCache(() => {
-      asked++;
+      versionReads++;
       return version;
     });
 
-  it('recalls what was kept, by kind', () => {
-    const memory = memoryOf();
-    memory.put(memory.epoch(), 'repo', 'a', 'app');
-    assert.equal(memory.get('repo', 'a'), 'app');
-    assert.equal(memory.get('group', 'a'), undefined);
-    assert.equal(memory.get('repo', 'b'), undefined);
+  it('returns cached objects, by kind and key', () => {
+    const cache = newCache();
+    cache.put(cache.epoch(), 'repo', 'a', 'app');
+    assert.equal(cache.get('repo', 'a'), 'app');
+    assert.equal(cache.get('group', 'a'), undefined);
+    assert.equal(cache.get('repo', 'b'), undefined);
   });
 
-  it('forgets rows that changed here, and everything when others wrote or nobody can tell', () => {
-    const memory = memoryOf();
-    for (const key of ['a', 'b']) memory.put(memory.epoch(), 'repo', key, key);
-    memory.invalidate(new Set(['a']));
-    assert.equal(memory.get('repo', 'a'), undefined);
-    assert.equal(memory.get('repo', 'b'), 'b');
+  it('removes rows that changed, and all rows when another process wrote or that is unknown', () => {
+    const cache = newCache();
+    for (const key of ['a', 'b']) cache.put(cache.epoch(), 'repo', key, key);
+    cache.invalidate(new Set(['a']));
+    assert.equal(cache.get('repo', 'a'), undefined);
+    assert.equal(cache.get('repo', 'b'), 'b');
     version = 2;
-    memory.revalidate();
-    assert.equal(memory.get('repo', 'b'), undefined);
+    cache.revalidate();
+    assert.equal(cache.get('repo', 'b'), undefined);
     version = undefined;
-    memory.revalidate();
-    memory.put(memory.epoch(), 'repo', 'b', 'b');
-    memory.revalidate();
-    assert.equal(memory.get('repo', 'b'), undefined);
+    cache.revalidate();
+    cache.put(cache.epoch(), 'repo', 'b', 'b');
+    cache.revalidate();
+    assert.equal(cache.get('repo', 'b'), undefined);
   });
 
-  it('keeps nothing that was read before a change', () => {
-    const memory = memoryOf();
-    const mark = memory.epoch();
-    memory.invalidate(new Set(['other']));
-    memory.put(mark, 'repo', 'a', 'old');
-    assert.equal(memory.get('repo', 'a'), undefined);
+  it('does not cache a row that was read before a change', () => {
+    const cache = newCache();
+    const epoch = cache.epoch();
+    cache.invalidate(new Set(['other']));
+    cache.put(epoch, 'repo', 'a', 'old');
+    assert.equal(cache.get('repo', 'a'), undefined);
   });
 
-  it('looks for changes of others at least once in each turn of the event loop', async () => {
-    const memory = memoryOf();
-    memory.get('repo', 'a');
-    const before = asked;
-    memory.get('repo', 'a');
-    assert.equal(asked, before);
+  it('checks for writes of other processes once in each turn of the event loop', async () => {
+    const cache = newCache();
+    cache.get('repo', 'a');
+    const before = versionReads;
+    cache.get('repo', 'a');
+    assert.equal(versionReads, before);
     await nextTurn();
-    memory.get('repo', 'a');
-    assert.equal(asked, before + 1);
+    cache.get('repo', 'a');
+    assert.equal(versionReads, before + 1);
   });
 
-  it('is bounded', () => {
-    const memory = memoryOf();
-    for (let i = 0; i < 3_000; i++) memory.put(memory.epoch(), 'repo', `${i}`, i);
-    assert.equal(memory.get('repo', '0'), undefined);
-    assert.equal(memory.get('repo', '2999'), 2999);
+  it('has a limited size', () => {
+    const cache = newCache();
+    for (let i = 0; i < 3_000; i++) cache.put(cache.epoch(), 'repo', `${i}`, i);
+    assert.equal(cache.get('repo', '0'), undefined);
+    assert.equal(cache.get('repo', '2999'), 2999);
   });
 });
 
-describe('the memory of SQLite', () => {
+describe('the row cache of SQLite', () => {
   let directory: string;
   let store: Store;
-  let memory: RowCache;
+  let cache: RowCache;
   const path = (): string => join(directory, 'test.db');
   const run = (sql: string, ...keys: string[]) => store.write((tx) => tx.run(sql, ...keys));
-  /** As a request reads: from memory, or else from the table. */
+  /** Reads as a request does: from the cache, or else from the table. */
   const read = async (key: string): Promise<unknown> => {
-    const known = memory.get('item', key);
-    if (known !== undefined) return known;
-    const mark = memory.epoch();
+    const cached = cache.get('item', key);
+    if (cached !== undefined) return cached;
+    const epoch = cache.epoch();
     const row = await store.reader.get<{ body: string }>('SELECT body FROM item WHERE key = $1', key);
-    if (row) memory.put(mark, 'item', key, row.body);
+    if (row) cache.put(epoch, 'item', key, row.body);
     return row?.body;
   };
-  const isKnown = (key: string): boolean => memory.get('item', key) !== undefined;
+  const isCached = (key: string): boolean => cache.get('item', key) !== undefined;
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'wharf-memory-'));
+    directory = mkdtempSync(join(tmpdir(), 'wharf-row-cache-'));
     const plain = await openSqlite(path());
     store = plain;
     await run('CREATE TABLE item (key TEXT PRIMARY KEY, body TEXT NOT NULL)');
     store = plain.withRowCache({ item: 'key' });
-    memory = store.reader.rowCache ?? assert.fail('it has none');
+    cache = store.reader.rowCache ?? assert.fail('the store has no row cache');
     for (const key of ['a', 'b']) await run('INSERT INTO item (key, body) VALUES ($1, $2)', key, 'old');
     for (const key of ['a', 'b']) await read(key);
   });
@@ -100,14 +100,14 @@ describe('the memory of SQLite', () => {
     rmSync(directory, { recursive: true });
   });
 
-  it('outlives changes of other rows', async () => {
+  it('keeps a row when other rows change', async () => {
     await run('UPDATE item SET body = $1 WHERE key = $2', 'new', 'b');
     await run('INSERT INTO item (key, body) VALUES ($1, $2)', 'c', 'new');
-    assert.equal(isKnown('a'), true);
+    assert.equal(isCached('a'), true);
     assert.equal(await read('b'), 'new');
   });
 
-  it('knows of updates, upserts and deletions', async () => {
+  it('removes rows that are updated, upserted or deleted', async () => {
     await run('UPDATE item SET body = $1 WHERE key = $2', 'updated', 'a');
     assert.equal(await read('a'), 'updated');
     await run(
@@ -121,7 +121,7 @@ describe('the memory of SQLite', () => {
     assert.equal(await read('b'), undefined);
   });
 
-  it('shows what is committed and no more, also to those who read while somebody writes', async () => {
+  it('returns committed data only, also while a transaction is open', async () => {
     await store.write(async (tx) => {
       await tx.run('UPDATE item SET body = $1 WHERE key = $2', 'new', 'a');
       assert.equal(await read('a'), 'old');
@@ -131,16 +131,16 @@ describe('the memory of SQLite', () => {
     assert.equal(await read('a'), 'new');
   });
 
-  it('keeps nothing that was read before a commit and is kept after it', async () => {
+  it('does not cache a row that was read before a commit', async () => {
     await run('UPDATE item SET body = $1 WHERE key = $2', 'older', 'a');
-    const mark = memory.epoch();
+    const epoch = cache.epoch();
     const row = await store.reader.get<{ body: string }>('SELECT body FROM item WHERE key = $1', 'a');
     await run('UPDATE item SET body = $1 WHERE key = $2', 'newer', 'a');
-    memory.put(mark, 'item', 'a', row?.body ?? '');
+    cache.put(epoch, 'item', 'a', row?.body ?? '');
     assert.equal(await read('a'), 'newer');
   });
 
-  it('stays after a write that was undone', async () => {
+  it('returns the old row after a rollback', async () => {
     await assert.rejects(
       store.write(async (tx) => {
         await tx.run('UPDATE item SET body = $1 WHERE key = $2', 'never', 'a');
@@ -150,16 +150,16 @@ describe('the memory of SQLite', () => {
     assert.equal(await read('a'), 'old');
   });
 
-  it('forgets when another connection has written', async () => {
+  it('removes all rows when another connection has written', async () => {
     const other = await openSqlite(path());
     await other.write((tx) => tx.run("UPDATE item SET body = 'theirs' WHERE key = 'a'"));
     await other.close();
-    memory.revalidate();
+    cache.revalidate();
     assert.equal(await read('a'), 'theirs');
-    assert.equal(isKnown('b'), false);
+    assert.equal(isCached('b'), false);
   });
 
-  it('is not there within a transaction', async () => {
+  it('is not available in a transaction', async () => {
     await store.write((tx) => assert.equal(tx.rowCache, undefined));
   });
 });

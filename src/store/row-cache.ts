@@ -1,26 +1,29 @@
 import { createLru } from '../base/lru.ts';
 
 /**
- * What was made of rows, for as long as they are as they were. Offered by a database that can tell when this ends: SQLite,
- * where this process sees its own changes row by row and can ask whether anybody else made some.
+ * Caches objects that were made from rows until the rows change. Only SQLite has it: there this process sees its own
+ * changes row by row, and can query whether another process has written.
  */
 export interface RowCache {
-  /** Looks whether another process has changed anything, and forgets everything if so. */
+  /** Checks whether another process has written, and empties the cache if so. */
   revalidate(): void;
-  /** What is known under the key of a row, as new as the last `renew` of this turn of the event loop; that comes by itself. */
+  /**
+   * Returns the object that was cached for a row, or undefined. It is as new as the last `revalidate` in this turn of
+   * the event loop. The first call in a turn revalidates.
+   */
   get(kind: string, key: string): unknown;
-  /** To be taken before rows are read of which something is to be kept. */
+  /** Returns the current epoch, for `put`. Must be called before the rows are read. */
   epoch(): number;
-  /** Keeps what was made of a row that was read after `mark`, unless anything has changed since. */
-  put(mark: number, kind: string, key: string, value: NonNullable<unknown>): void;
+  /** Caches an object made from a row that was read after `epoch()`. Does nothing if any row has changed since. */
+  put(epoch: number, kind: string, key: string, value: NonNullable<unknown>): void;
 }
 
 export interface WritableRowCache extends RowCache {
-  /** Rows with these keys have other contents from now on. */
+  /** Removes rows that have changed, by their keys. */
   invalidate(keys: ReadonlySet<string>): void;
 }
 
-/** With the decoded message and its JSON a usual row takes 3 KB. */
+/** A usual row takes 3 KB with the decoded message and its JSON. */
 const MAX_ROWS = 2_000;
 
 interface CachedRow {
@@ -28,47 +31,49 @@ interface CachedRow {
   readonly value: NonNullable<unknown>;
 }
 
-/** `othersVersion` differs after every commit of another process, and only then; undefined when that cannot be told. */
-export function createRowCache(othersVersion: () => number | undefined): WritableRowCache {
-  // Two kinds may share a key; the later one then takes the place.
-  let known = createLru<string, CachedRow>(MAX_ROWS);
+/**
+ * `externalVersion` changes with every commit of another process, and only then. It returns undefined when it fails.
+ */
+export function createRowCache(externalVersion: () => number | undefined): WritableRowCache {
+  // Rows of two kinds may have the same key. Then the later one replaces the earlier one.
+  let rows = createLru<string, CachedRow>(MAX_ROWS);
   let version: number | undefined;
-  let moment = 0;
-  let isRenewed = false;
-  const nextTurn = (): void => {
-    isRenewed = false;
+  let currentEpoch = 0;
+  let isValidated = false;
+  const onNextTurn = (): void => {
+    isValidated = false;
   };
 
-  function renew(): void {
-    const newest = othersVersion();
+  function revalidate(): void {
+    const newest = externalVersion();
     if (newest === undefined || newest !== version) {
       version = newest;
-      moment++;
-      known = createLru(MAX_ROWS);
+      currentEpoch++;
+      rows = createLru(MAX_ROWS);
     }
-    if (isRenewed) return;
-    isRenewed = true;
-    setImmediate(nextTurn);
+    if (isValidated) return;
+    isValidated = true;
+    setImmediate(onNextTurn);
   }
 
   return {
-    revalidate: renew,
+    revalidate,
     get(kind, key) {
-      if (!isRenewed) renew();
-      const found = known.get(key);
-      return found?.kind === kind ? found.value : undefined;
+      if (!isValidated) revalidate();
+      const row = rows.get(key);
+      return row?.kind === kind ? row.value : undefined;
     },
     epoch() {
-      if (!isRenewed) renew();
-      return moment;
+      if (!isValidated) revalidate();
+      return currentEpoch;
     },
-    put(mark, kind, key, value) {
-      if (mark === moment) known.set(key, { kind, value });
+    put(epoch, kind, key, value) {
+      if (epoch === currentEpoch) rows.set(key, { kind, value });
     },
     invalidate(keys) {
-      moment++;
-      if (keys.size > MAX_ROWS) known = createLru(MAX_ROWS);
-      else for (const key of keys) known.delete(key);
+      currentEpoch++;
+      if (keys.size > MAX_ROWS) rows = createLru(MAX_ROWS);
+      else for (const key of keys) rows.delete(key);
     },
   };
 }

@@ -12,14 +12,14 @@ for (const database of databases) {
     });
     after(() => store.close());
 
-    it('keep the first value', async () => {
+    it('keep the first value that was stored', async () => {
       assert.equal(await getSetting(store.reader, 'first'), undefined);
       assert.equal(await store.write((tx) => putSettingIfAbsent(tx, 'first', 'a')), 'a');
       assert.equal(await store.write((tx) => putSettingIfAbsent(tx, 'first', 'b')), 'a');
       assert.equal(await getSetting(store.reader, 'first'), 'a');
     });
 
-    it('are agreed on by servers that start together', async () => {
+    it('have one value when several servers store one concurrently', async () => {
       const put = (value: number) => store.write((tx) => putSettingIfAbsent(tx, 'same', `${value}`));
       const agreed = await Promise.all(Array.from({ length: 10 }, (_, i) => put(i)));
       assert.equal(new Set(agreed).size, 1);

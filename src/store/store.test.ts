@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { databases, type Home } from '../../test/support/databases.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import { openStore } from './open.ts';
@@ -11,6 +12,7 @@ const put =
   (key: string, value = '') =>
   (tx: Transaction) =>
     tx.run(PUT, key, value);
+const byKey = (a: Row, b: Row): number => (String(a.key) < String(b.key) ? -1 : 1);
 const plain = (rows: readonly Row[]): Row[] => rows.map((row) => ({ ...row }));
 const unavailable = { name: 'ApiError', code: Code.UNAVAILABLE };
 
@@ -30,14 +32,14 @@ for (const database of databases) {
       await home.remove();
     });
 
-    it('shows what was acknowledged to the very next read', async () => {
+    it('shows a committed write to the next read', async () => {
       for (let i = 0; i < 20; i++) {
         await store.write(put(`k${i}`));
         assert.ok(await store.reader.get('SELECT 1 AS found FROM setting WHERE key = $1', `k${i}`));
       }
     });
 
-    it('answers rows, one row or nothing, and how many rows changed', async () => {
+    it('returns rows, one row or undefined, and how many rows changed', async () => {
       assert.equal(await store.write(put('a', 'x')), 1);
       await store.write(put('b', 'y'));
       assert.deepEqual(plain(await store.reader.all(ALL)), [
@@ -49,14 +51,14 @@ for (const database of databases) {
       assert.equal(await store.write((tx) => tx.run('DELETE FROM setting WHERE key = $1', 'none')), 0);
     });
 
-    it('numbers its parameters: in any order and more than once', async () => {
-      const row = await store.write((tx) =>
-        tx.get(`${PUT.replace('$1, $2', '$2, $1')} ON CONFLICT (key) DO UPDATE SET value = $1 RETURNING *`, 'v', 'k'),
+    it('has numbered parameters, in any order and more than once', async () => {
+      await store.write((tx) =>
+        tx.run(`${PUT.replace('$1, $2', '$2, $1')} ON CONFLICT (key) DO UPDATE SET value = $1`, 'v', 'k'),
       );
-      assert.deepEqual({ ...row }, { key: 'k', value: 'v' });
+      assert.deepEqual(plain(await store.reader.all(ALL)), [{ key: 'k', value: 'v' }]);
     });
 
-    it('keeps a transaction to itself until it commits', async () => {
+    it('isolates a transaction until it commits', async () => {
       await store.write(async (tx) => {
         await tx.run(PUT, 'a', '');
         assert.equal((await tx.all(ALL)).length, 1, 'the transaction sees its own row');
@@ -65,7 +67,7 @@ for (const database of databases) {
       assert.deepEqual(await keys(), ['a']);
     });
 
-    it('undoes everything when the work throws, and hands on the error', async () => {
+    it('rolls back when the work throws, and rejects with the same error', async () => {
       const mine = new Error('mine');
       const work = async (tx: Transaction) => {
         await tx.run(PUT, 'a', '');
@@ -79,7 +81,7 @@ for (const database of databases) {
       assert.deepEqual(await keys(), []);
     });
 
-    it('undoes only the one of many concurrent writes that fails', async () => {
+    it('rolls back only the failed ones of many concurrent writes', async () => {
       const writes = Array.from({ length: 200 }, (_, i) =>
         store.write(async (tx) => {
           await tx.run(PUT, `k${i}`, '');
@@ -98,7 +100,7 @@ for (const database of databases) {
       assert.equal((await keys()).length, 133);
     });
 
-    it('keeps no row of an insert that fails halfway, alone or among others', async () => {
+    it('keeps no row of an insert that fails at its second row, alone or with concurrent writes', async () => {
       const both = (tx: Transaction) => tx.run(`${PUT}, ($3, $4)`, 'new', '', 'taken', '');
       await store.write(put('taken'));
       await assert.rejects(store.write(both), UniqueViolation);
@@ -108,7 +110,7 @@ for (const database of databases) {
       assert.deepEqual(await keys(), ['other', 'taken']);
     });
 
-    it('loses no update of concurrent writers that lock what they read', async () => {
+    it('loses no update of concurrent writes that read with forUpdate', async () => {
       await store.write(put('n', '0'));
       const increment = async (tx: Transaction) => {
         const row = await tx.forUpdate.get<{ value: string }>('SELECT value FROM setting WHERE key = $1', 'n');
@@ -118,7 +120,85 @@ for (const database of databases) {
       assert.equal((await store.reader.get(ALL))?.value, '100');
     });
 
-    it('names the table of a unique violation, of a primary key and of another one', async () => {
+    it('returns the rows of a RETURNING clause', async () => {
+      for (const key of ['a', 'b', 'c']) await store.write(put(key, 'old'));
+      const updated = await store.write((tx) =>
+        tx.runReturning<{ key: string; value: string }>(
+          'UPDATE setting SET value = $1 WHERE key IN ($2, $3) RETURNING key, value',
+          ...['new', 'a', 'b'],
+        ),
+      );
+      assert.deepEqual(plain(updated).sort(byKey), [
+        { key: 'a', value: 'new' },
+        { key: 'b', value: 'new' },
+      ]);
+      const deleted = (key: string) =>
+        store.write((tx) => tx.runReturning('DELETE FROM setting WHERE key = $1 RETURNING value', key));
+      assert.deepEqual(plain(await deleted('c')), [{ value: 'old' }]);
+      assert.deepEqual(await deleted('c'), []);
+      assert.deepEqual(await keys(), ['a', 'b']);
+    });
+
+    it('rolls back and ends the transaction when a statement with RETURNING fails', async () => {
+      await store.write(put('a'));
+      await store.write(put('b'));
+      const work = async (tx: Transaction) => {
+        await tx.run(PUT, 'c', '');
+        await tx.runReturning("UPDATE setting SET key = 'a' WHERE key = 'b' RETURNING key");
+      };
+      await assert.rejects(store.write(work), UniqueViolation);
+      assert.deepEqual(await keys(), ['a', 'b']);
+    });
+
+    for (const lock of ['forShare', 'forUpdate', 'forUpdateSkipLocked'] as const) {
+      it(`${lock} reads like the transaction itself, including its own changes`, async () => {
+        await store.write(put('a', 'old'));
+        await store.write(async (tx) => {
+          await tx.run('UPDATE setting SET value = $1 WHERE key = $2', 'new', 'a');
+          await tx.run(PUT, 'b', '');
+          assert.deepEqual(plain(await tx[lock].all(ALL)), [
+            { key: 'a', value: 'new' },
+            { key: 'b', value: '' },
+          ]);
+          const row = await tx[lock].get<{ value: string }>('SELECT value FROM setting WHERE key = $1', 'a');
+          assert.equal(row?.value, 'new');
+          assert.equal(await tx[lock].get('SELECT value FROM setting WHERE key = $1', 'none'), undefined);
+          assert.equal(tx[lock].binaryCollation, store.reader.binaryCollation);
+        });
+      });
+
+      it(`${lock} is refused after a failed statement and after the end of the transaction`, async () => {
+        let ended: Transaction | undefined;
+        const work = async (tx: Transaction) => {
+          ended = tx;
+          await assert.rejects(async () => tx[lock].all('SELECT nothing FROM setting'));
+          await tx.run(PUT, 'a', '');
+        };
+        await assert.rejects(store.write(work), (error) => !(error instanceof ApiError));
+        await assert.rejects(async () => ended?.[lock].all(ALL), /after the end/);
+        assert.deepEqual(await keys(), []);
+      });
+    }
+
+    it('does not change a row that a concurrent write has locked with forShare', async () => {
+      await store.write(put('a', 'old'));
+      const locked = Promise.withResolvers<void>();
+      const release = Promise.withResolvers<void>();
+      const reading = store.write(async (tx) => {
+        await tx.forShare.get('SELECT value FROM setting WHERE key = $1', 'a');
+        locked.resolve();
+        await release.promise;
+        return (await tx.get<{ value: string }>('SELECT value FROM setting WHERE key = $1', 'a'))?.value;
+      });
+      await locked.promise;
+      const changing = store.write((tx) => tx.run('UPDATE setting SET value = $1 WHERE key = $2', 'new', 'a'));
+      await sleep(20);
+      release.resolve();
+      assert.equal(await reading, 'old');
+      assert.equal(await changing, 1);
+    });
+
+    it('names the table of a unique violation, for a primary key and for a unique constraint', async () => {
       await store.write(put('a'));
       await assert.rejects(store.write(put('a')), (e) => e instanceof UniqueViolation && e.table === 'setting');
       const list = (tx: Transaction) =>
@@ -127,17 +207,17 @@ for (const database of databases) {
       await assert.rejects(store.write(list), (e) => e instanceof UniqueViolation && e.table === 'list');
     });
 
-    it('lets exactly one of many concurrent writers take a key', async () => {
+    it('lets exactly one of many concurrent writes insert a key', async () => {
       const results = await Promise.allSettled(Array.from({ length: 30 }, (_, i) => store.write(put('same', `${i}`))));
       const lost = results.flatMap((r) => (r.status === 'rejected' ? [r.reason] : []));
       assert.equal(lost.length, 29);
       assert.ok(lost.every((error) => error instanceof UniqueViolation));
     });
 
-    it('ends a transaction with its first failed statement, even when the work goes on', async () => {
+    it('ends a transaction with its first failed statement, even if the work catches the error', async () => {
       await store.write(put('a'));
       const tried: unknown[] = [];
-      const goOn = async (tx: Transaction) => {
+      const ignoreErrors = async (tx: Transaction) => {
         for (const key of ['b', 'a', 'c']) {
           try {
             tried.push(await tx.run(PUT, key, ''));
@@ -146,24 +226,24 @@ for (const database of databases) {
           }
         }
       };
-      await assert.rejects(store.write(goOn), UniqueViolation);
+      await assert.rejects(store.write(ignoreErrors), UniqueViolation);
       assert.equal(tried[0], 1);
       assert.ok(tried[1] instanceof UniqueViolation);
-      assert.equal(tried[2], tried[1], 'a later statement meets the same error');
+      assert.equal(tried[2], tried[1], 'a later statement fails with the same error');
       assert.deepEqual(await keys(), ['a']);
     });
 
-    it('commits what was posted with all else, and nothing of it when a posted statement fails', async () => {
+    it('commits unawaited statements with the others, and rolls back when an unawaited one fails', async () => {
       await store.write(async (tx) => {
-        tx.runUnawaited(PUT, 'a', 'posted');
-        await tx.run(PUT, 'b', 'run');
+        tx.runUnawaited(PUT, 'a', 'unawaited');
+        await tx.run(PUT, 'b', 'awaited');
       });
       assert.deepEqual(await keys(), ['a', 'b']);
       for (const [bad, failure] of [
         ['a', UniqueViolation],
         ['\0', { code: Code.INVALID_ARGUMENT }],
       ] as const) {
-        // Last of all, so that nothing but the commit can notice.
+        // The last statement, so that only the commit can notice.
         await assert.rejects(
           store.write(async (tx) => {
             await tx.run(PUT, 'c', '');
@@ -175,16 +255,16 @@ for (const database of databases) {
       }
     });
 
-    it('refuses a statement that comes after the end of its transaction', async () => {
-      let kept: Transaction | undefined;
+    it('refuses a statement after the end of its transaction', async () => {
+      let ended: Transaction | undefined;
       await store.write((tx) => {
-        kept = tx;
+        ended = tx;
       });
-      await assert.rejects(async () => kept?.run(PUT, 'late', ''), /after the end/);
+      await assert.rejects(async () => ended?.run(PUT, 'late', ''), /after the end/);
       assert.deepEqual(await keys(), []);
     });
 
-    it('orders text by its bytes', async () => {
+    it('orders text bytewise', async () => {
       const words = ['B', 'a', 'Z', 'é', 'A-', 'A', '_', '~', '', 'ä', '😀', '\uffff', 'a b', 'a-b', 'ab', '0'];
       await store.write(async (tx) => {
         for (const word of words) await tx.run(PUT, word, word);
@@ -193,7 +273,7 @@ for (const database of databases) {
       assert.deepEqual(await keys(), expected);
     });
 
-    it('orders text from JSON by its bytes when asked to', async () => {
+    it('orders text from JSON bytewise with binaryCollation', async () => {
       const names = ['b', 'B', 'a', 'A'];
       const insert = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body)
         VALUES ('sorted', $1, '/', 0, 0, $2, $3)`;
@@ -211,7 +291,7 @@ for (const database of databases) {
       );
     });
 
-    it('keeps bytes, integers, JSON and nothing as they are', async () => {
+    it('returns bytes, integers, JSON and null unchanged', async () => {
       const put = `INSERT INTO resource (kind, uid, parent, created, updated, keys, body, state)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
       const large = new Uint8Array(3_000_000).map((_, i) => i % 251);
@@ -247,18 +327,18 @@ for (const database of databases) {
       assert.deepEqual({ ...counted }, { n: 2, total: 0, above: 1 });
     });
 
-    it('refuses an integer that a number cannot hold rather than round it', async () => {
+    it('refuses an integer that a number would round', async () => {
       await assert.rejects(async () => store.reader.get('SELECT 9007199254740993 AS n'), RangeError);
     });
 
-    it('refuses NUL in text, to read by and to write, as a bad argument', async () => {
+    it('refuses NUL in the text parameters of reads and writes', async () => {
       const bad = { name: 'ApiError', code: Code.INVALID_ARGUMENT };
       await assert.rejects(store.write(put('a\0b')), bad);
       await assert.rejects(async () => store.reader.get('SELECT 1 FROM setting WHERE key = $1', '\0'), bad);
       assert.deepEqual(await keys(), []);
     });
 
-    it('takes texts that mean something to SQL as mere text', async () => {
+    it('does not interpret parameters as SQL', async () => {
       const texts = ["'; DROP TABLE setting; --", '$1', '?1', '%_\\', '"', "''", '\u2028'];
       await store.write(async (tx) => {
         for (const text of texts) await tx.run(PUT, text, text);
@@ -268,7 +348,7 @@ for (const database of databases) {
       }
     });
 
-    it('hands on a mistake in a statement as no ApiError, so that it is logged as the bug it is', async () => {
+    it('does not turn an invalid statement into an ApiError, so that it is logged as a bug', async () => {
       await assert.rejects(
         store.write((tx) => tx.run('NONSENSE')),
         (error) => !(error instanceof ApiError),
@@ -280,13 +360,13 @@ for (const database of databases) {
       await store.write(put('fine'));
     });
 
-    it('is pinged, and once closed is unavailable for good', async () => {
+    it('can be pinged, and is unavailable after it was closed', async () => {
       const other = await openStore(home);
       await other.ping();
-      const underWay = other.write(put('before'));
+      const running = other.write(put('before'));
       const closing = other.close();
       await assert.rejects(other.write(put('after')), unavailable);
-      await Promise.all([underWay, closing, other.close()]);
+      await Promise.all([running, closing, other.close()]);
       await assert.rejects(async () => other.reader.all(ALL), unavailable);
       await assert.rejects(async () => other.reader.get(ALL), unavailable);
       await assert.rejects(other.ping(), unavailable);

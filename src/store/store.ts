@@ -1,15 +1,14 @@
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { BulkInsert } from './bulk-insert.ts';
 import type { RowCache } from './row-cache.ts';
+import type { Row, Value } from './value.ts';
 
-/** What a column can hold on both databases. Timestamps are integer milliseconds. */
-export type Value = string | number | Uint8Array | null;
-export type Row = Record<string, Value>;
+export type { Row, Value };
 
 /**
- * Runs SELECT statements. A statement is a constant text with `$1`-style parameters that both databases understand. Each
- * text is prepared once per connection, so request data must never become part of it. Concurrent equal reads may share
- * one result, so callers must not change the rows that they get.
+ * Runs SELECT statements. A statement is a constant text with `$1`-style parameters that both databases understand.
+ * Each text is prepared once per connection, so request data must never become part of it. Concurrent equal reads may
+ * share one result, so callers must not change the rows that they get.
  */
 export interface Reader {
   all<R extends Row>(sql: string, ...params: Value[]): MaybePromise<R[]>;
@@ -17,8 +16,8 @@ export interface Reader {
   /** Appended to a text expression that is not a column, so that it compares bytewise as all text columns do. */
   readonly binaryCollation: string;
   /**
-   * The table function that returns the elements of a JSON array, on a database that stops reading a sorted run of rows
-   * as soon as no further row can be on the page.
+   * The table function that returns the elements of a JSON array. Only set on a database whose nested loop stops
+   * reading a sorted run of rows as soon as none of the rest can be on the page (resource/list/statements.ts).
    */
   readonly jsonElements?: string;
   /** Objects made from rows, on a database that reports which rows have changed. */
@@ -26,25 +25,25 @@ export interface Reader {
 }
 
 /**
- * A transaction: everything written through it commits together or not at all. The first statement that fails ends it, as
- * in PostgreSQL: later statements fail too, and so does the write, even if `work` catches the error.
+ * A transaction: everything written through it commits together or not at all. The first statement that fails ends it,
+ * as in PostgreSQL: later statements fail too, and so does the write, even if `work` catches the error.
  */
 export interface Transaction extends Reader {
-  /** Reads that lock their rows until the commit: others can read the rows and lock them in the same way, not change them. */
+  /** Reads that lock their rows against changes until the commit. Others can lock them in the same way. */
   readonly forShare: Reader;
   /** Reads that lock their rows until the commit, for changing them. */
   readonly forUpdate: Reader;
-  /** The same, without the rows that another transaction has locked. */
+  /** The same, but omits the rows that another transaction has locked. */
   readonly forUpdateSkipLocked: Reader;
-  /** Whether no other transaction can write at the same time, so that rows cannot change between a read and the commit. */
+  /** Whether no other transaction can write concurrently, so that rows cannot change between a read and the commit. */
   readonly isOnlyWriter: boolean;
-  /** Inserts rows, whose values follow one another in `values`, and returns the columns that `insert` asks for. */
+  /** Inserts rows, whose values follow one another in `values`, and returns the columns of `insert.returning`. */
   insert<R extends Row>(insert: BulkInsert, values: readonly Value[]): MaybePromise<R[]>;
-  /** The same without waiting. A failure becomes the failure of the commit. */
+  /** The same, for a caller that does not wait for the result. If it fails, the commit fails. */
   insertUnawaited(insert: BulkInsert, values: readonly Value[]): void;
   /** Runs any other statement and returns how many rows it changed. */
   run(sql: string, ...params: Value[]): MaybePromise<number>;
-  /** The same without waiting. A failure becomes the failure of the commit. */
+  /** The same, for a caller that does not wait for the result. If it fails, the commit fails. */
   runUnawaited(sql: string, ...params: Value[]): void;
   /** Runs an UPDATE or DELETE and returns the rows of its RETURNING clause. */
   runReturning<R extends Row>(sql: string, ...params: Value[]): MaybePromise<R[]>;
@@ -63,8 +62,8 @@ export class UniqueViolation extends Error {
 
 export interface WriteOptions {
   /**
-   * The work reads and calls `insert`, and normally nothing else, so it may share a transaction with other such work. If
-   * it does call another write method, it is rolled back and runs again in a transaction of its own.
+   * The work reads and calls `insert`, and normally nothing else, so it may share a transaction with other such work.
+   * If it does call another write method, it is rolled back and runs again in a transaction of its own.
    */
   readonly appendOnly?: boolean | undefined;
 }
@@ -76,7 +75,7 @@ export interface Store {
    * another transaction, so it must have no effect except through `tx`, and must read through `tx` too.
    */
   write<T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions): Promise<T>;
-  /** A cheap query that fails when the database cannot be reached. */
+  /** Runs a cheap query that fails when the database cannot be reached. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -3,18 +3,19 @@ import type { Reader, Transaction } from './store.ts';
 
 export interface GuardedTransaction {
   readonly tx: Transaction;
-  /** The first error that a statement of this transaction met. */
+  /** The error of the first statement of this transaction that failed. */
   failure(): unknown;
   /** Refuses every later statement through `tx`. */
   end(): void;
 }
 
-/** What a connection implements of a transaction. */
+/** The part of a transaction that each database implements. */
 export type Statements = Omit<Transaction, 'runUnawaited' | 'insertUnawaited'>;
 
 /**
- * Wraps the transaction that one run of a write's work uses, so that both databases fail alike. After a failed statement
- * no other runs, and a statement that was not awaited cannot end up in a later transaction on the same connection.
+ * Wraps the transaction that one run of a write's work uses, so that both databases fail alike. After a failed
+ * statement no other runs, and a statement that was not awaited cannot end up in a later transaction on the same
+ * connection.
  */
 export function guardTransaction(statements: Statements): GuardedTransaction {
   let isOpen = true;
@@ -25,7 +26,7 @@ export function guardTransaction(statements: Statements): GuardedTransaction {
     throw error;
   };
   const guard = <T>(statement: () => MaybePromise<T>): MaybePromise<T> => {
-    if (!isOpen) throw new Error('a statement was sent after the end of its transaction');
+    if (!isOpen) throw new Error('a statement was sent after the end of its transaction: await every statement');
     if (failure !== undefined) throw failure;
     try {
       const result = statement();
@@ -39,7 +40,7 @@ export function guardTransaction(statements: Statements): GuardedTransaction {
     get: (sql, ...params) => guard(() => reader.get(sql, ...params)),
     binaryCollation: reader.binaryCollation,
   });
-  /** `fail` has recorded its error for the end of the transaction. */
+  /** The error can be ignored here: `fail` has recorded it for the end of the transaction. */
   const unawaited = (done: MaybePromise<unknown>): void => {
     if (done instanceof Promise) done.catch(() => {});
   };
@@ -47,7 +48,7 @@ export function guardTransaction(statements: Statements): GuardedTransaction {
   return {
     tx: {
       ...guardReader(statements),
-      // Most transactions use none or one of these.
+      // Created on use: most transactions use none or one of these.
       get forShare() {
         return guardReader(statements.forShare);
       },

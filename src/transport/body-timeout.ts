@@ -1,24 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The clock that runs while the body of a request arrives. */
-export interface Arrival {
-  /** Stops it: whoever reads the body from here on sees to it that the body makes progress. */
+/** The timeout for the arrival of a request body. */
+export interface BodyTimeout {
+  /** Stops the timer. The reader of the body must then check itself that the body makes progress. */
   suspend(): void;
-  /** Starts it anew. */
+  /** Starts the timer again, with the full limit. */
   resume(): void;
 }
 
-/** Calls `late` when the body of a request is not there after `limitMs`. */
-export function watchArrival(req: IncomingMessage, limitMs: number, late: () => void): Arrival {
-  const { 'content-length': length = '0', 'transfer-encoding': pieces } = req.headers;
-  if (pieces === undefined && Number(length) === 0) return NOTHING_TO_COME;
+/** Calls `onTimeout` when the body of a request has not arrived completely after `limitMs`. */
+export function startBodyTimeout(req: IncomingMessage, limitMs: number, onTimeout: () => void): BodyTimeout {
+  const { 'content-length': length = '0', 'transfer-encoding': transferEncoding } = req.headers;
+  if (transferEncoding === undefined && Number(length) === 0) return NO_BODY;
   const { socket } = req;
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   const suspend = (): void => clearTimeout(timer);
   const resume = (): void => {
     suspend();
-    if (!isOver) timer = setTimeout(late, limitMs);
+    if (!isOver) timer = setTimeout(onTimeout, limitMs);
   };
   const end = (): void => {
     isOver = true;
@@ -26,10 +26,10 @@ export function watchArrival(req: IncomingMessage, limitMs: number, late: () => 
     socket.off('close', end);
   };
   req.once('end', end).once('close', end);
-  // A request that was answered before it was read to its end is not told that its connection closed.
+  // Node emits no 'close' on a request that was responded to before its body was read to the end.
   socket.once('close', end);
   resume();
   return { suspend, resume };
 }
 
-const NOTHING_TO_COME: Arrival = { suspend() {}, resume() {} };
+const NO_BODY: BodyTimeout = { suspend() {}, resume() {} };

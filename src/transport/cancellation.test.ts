@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCancellation } from './cancellation.ts';
-import { clientGone } from './request-id.ts';
+import { clientDisconnected, createCancellation } from './cancellation.ts';
 
-test('who looks before hears of it, who looks after finds it', () => {
+test('a signal is aborted whether it was requested before or after the cancellation', () => {
   const cancellation = createCancellation();
   const early = cancellation.signal();
   assert.equal(early.aborted, false);
   cancellation.cancel();
-  assert.equal(early.reason, clientGone);
+  assert.equal(early.reason, clientDisconnected);
   assert.equal(cancellation.signal(), early);
 
-  const unwatched = createCancellation();
-  unwatched.cancel();
-  assert.equal(unwatched.signal().reason, clientGone);
+  const cancelledFirst = createCancellation();
+  cancelledFirst.cancel();
+  assert.equal(cancelledFirst.signal().reason, clientDisconnected);
 });

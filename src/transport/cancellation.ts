@@ -1,24 +1,27 @@
-import { clientGone } from './request-id.ts';
+import { ApiError, Code } from '../base/errors.ts';
 
-/** Tells a call that its client went away. */
+/** The abort reason of a call whose client has disconnected. */
+export const clientDisconnected = new ApiError(Code.CANCELLED, 'Cancelled: the client disconnected');
+
+/** Aborts a call whose client has disconnected. */
 export interface Cancellation {
   signal(): AbortSignal;
   cancel(): void;
 }
 
-/** The signal is made when somebody looks at it: most calls are answered before anybody does. */
+/** The AbortController is created on the first call of `signal`, because most calls finish without one. */
 export function createCancellation(): Cancellation {
   let controller: AbortController | undefined;
   let isCancelled = false;
   return {
     signal() {
       controller ??= new AbortController();
-      if (isCancelled) controller.abort(clientGone);
+      if (isCancelled) controller.abort(clientDisconnected);
       return controller.signal;
     },
     cancel() {
       isCancelled = true;
-      controller?.abort(clientGone);
+      controller?.abort(clientDisconnected);
     },
   };
 }

@@ -15,7 +15,7 @@ import { httpStatus, statusJson, toStatus } from './error-status.ts';
 
 const context = { domain: 'iam', serviceDomain: 'wharfinger.dev', requestId: 'req-1' };
 
-/** One error for every kind of detail; a new kind without an example does not compile. */
+/** One error for every type of detail. A new type without an example does not compile. */
 const examples: Record<Detail['type'] | 'none', ApiError> = {
   BadRequest: invalidFields([
     { field: 'name', description: 'must not be empty' },
@@ -35,13 +35,13 @@ const registry = createRegistry(
 );
 
 for (const [kind, error] of Object.entries(examples)) {
-  test(`both wires carry the same status: ${kind}`, () => {
+  test(`both wires have the same status: ${kind}`, () => {
     const overTheWire = fromBinary(StatusSchema, toBinary(StatusSchema, toStatus(error, context)));
     assert.deepEqual(toJson(StatusSchema, overTheWire, { registry }), statusJson(error, context));
   });
 }
 
-test('a validation error reads as the specification shows it', () => {
+test('a validation error has the form of the specification', () => {
   assert.deepEqual(statusJson(examples.BadRequest, context), {
     code: 3,
     message: 'Invalid argument: name: must not be empty; claim_match.issuer: must be a URL',
@@ -63,7 +63,7 @@ test('a validation error reads as the specification shows it', () => {
   });
 });
 
-test('details stand in order: ErrorInfo, those of the error, RequestInfo', () => {
+test('the order of details is ErrorInfo, those of the error, RequestInfo', () => {
   const names = toStatus(alreadyExists('group', 'abc', 'name is taken'), context).details.map((any) => any.typeUrl);
   assert.deepEqual(names, [
     'type.googleapis.com/google.rpc.ErrorInfo',
@@ -72,7 +72,7 @@ test('details stand in order: ErrorInfo, those of the error, RequestInfo', () =>
   ]);
 });
 
-test('metadata goes into ErrorInfo, and without a method the domain is that of the service', () => {
+test('metadata is in ErrorInfo, and without a method the domain is that of the service', () => {
   const { details } = statusJson(examples.none, { ...context, domain: undefined });
   assert.ok(Array.isArray(details));
   assert.deepEqual(details[0], {
@@ -83,7 +83,7 @@ test('metadata goes into ErrorInfo, and without a method the domain is that of t
   });
 });
 
-test('half a surrogate pair does not break the answer', () => {
+test('half a surrogate pair is replaced', () => {
   const half = '\u{1f6a2}'.slice(0, 1);
   const error = new ApiError(Code.NOT_FOUND, half, [
     { type: 'ResourceInfo', resourceType: half, resourceName: half, description: half },

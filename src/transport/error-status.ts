@@ -14,15 +14,15 @@ import {
 import type { Status } from '../contract/gen/google/rpc/status_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
 
-/** What the edge knows about a failed call and the error itself does not. */
+/** The facts about a failed call that its error does not have. */
 export interface ErrorContext {
-  /** `iam`, `registry`...; undefined when no method was reached. */
+  /** The API domain, such as `iam`; undefined when the request matched no method. */
   readonly domain: string | undefined;
   readonly serviceDomain: string;
   readonly requestId: string;
 }
 
-/** The google.rpc.Status of an error, as gRPC carries it in `grpc-status-details-bin`. */
+/** The google.rpc.Status of an error, which gRPC sends in `grpc-status-details-bin`. */
 export const toStatus = (error: ApiError, context: ErrorContext): Status =>
   create(StatusSchema, {
     code: error.code,
@@ -30,7 +30,7 @@ export const toStatus = (error: ApiError, context: ErrorContext): Status =>
     details: details(error, context).map((detail) => detail.any()),
   });
 
-/** The same as the JSON body of REST; both come from one list of details, so the wires cannot drift apart. */
+/** The JSON body of an error over REST. It has the details of `toStatus`, because both are made from one list. */
 export const statusJson = (error: ApiError, context: ErrorContext): JsonObject => ({
   code: error.code,
   message: error.message.toWellFormed(),
@@ -49,12 +49,12 @@ function details(error: ApiError, { domain, serviceDomain, requestId }: ErrorCon
       domain: domain === undefined ? serviceDomain : `${domain}.${serviceDomain}`,
       metadata: wellFormed(error.metadata),
     }),
-    ...error.details.map(ownDetail),
+    ...error.details.map(encodeDetail),
     encodable(RequestInfoSchema, { requestId }),
   ];
 }
 
-function ownDetail(detail: Detail): EncodableDetail {
+function encodeDetail(detail: Detail): EncodableDetail {
   switch (detail.type) {
     case 'BadRequest':
       return encodable(BadRequestSchema, { fieldViolations: detail.fieldViolations.map(wellFormed) });
@@ -75,7 +75,7 @@ function encodable<Desc extends DescMessage>(schema: Desc, init: MessageInitShap
   };
 }
 
-/** Text cut in the middle of a surrogate pair cannot be encoded, and the answer to a failure must not fail itself. */
+/** Replaces half surrogate pairs, which cannot be encoded: the encoding of an error must not fail. */
 const wellFormed = <T extends { readonly [K in keyof T]: string }>(fields: T): T =>
   Object.fromEntries(Object.entries<string>(fields).map(([key, text]) => [key, text.toWellFormed()])) as T;
 
@@ -90,7 +90,7 @@ const httpStatuses: Readonly<Record<Code, number>> = {
   [Code.ALREADY_EXISTS]: 409,
   [Code.ABORTED]: 409,
   [Code.RESOURCE_EXHAUSTED]: 429,
-  // Not registered, but what proxies log for a client that went away.
+  // Not registered, but used by proxies for a client that disconnected.
   [Code.CANCELLED]: 499,
   [Code.UNKNOWN]: 500,
   [Code.INTERNAL]: 500,

@@ -3,50 +3,51 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import { createServer, STATUS_CODES } from '../base/node-http.ts';
-import { type Arrival, watchArrival } from './body-timeout.ts';
+import { type BodyTimeout, startBodyTimeout } from './body-timeout.ts';
 import { statusJson } from './error-status.ts';
 import type { Limits } from './limits.ts';
 
-const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT';
-const tooSlow = Object.assign(new Error('the request took too long to arrive'), { code: TOO_SLOW });
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+const requestTimeout = Object.assign(new Error('the request took too long to arrive'), { code: REQUEST_TIMEOUT });
 
-/** How long a refused client may take to read its answer: closing while it still writes would reset the connection. */
+/** How long a refused client may take to read the error: closing while it still sends would reset the connection. */
 const LINGER_MS = 1_000;
 
 export interface HttpServerOptions {
-  readonly handle: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
+  readonly handle: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
   readonly limits: Limits;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
 }
 
 export interface HttpServer {
+  /** Serves HTTP/1.1 on an accepted connection. */
   accept(socket: Socket): void;
-  /** Closes idle connections at once and each other one after its running request. */
+  /** Closes idle connections at once, and each other connection after its current request. */
   stop(): void;
 }
 
-/** HTTP/1.1 on connections that someone else accepted. */
+/** An HTTP/1.1 server that does not listen: the connections are passed to `accept`. */
 export function createHttpServer({ handle, limits, serviceDomain, newRequestId }: HttpServerOptions): HttpServer {
-  /** Every open connection, with the response it waits for. */
+  /** Every open connection, with the response that is not finished yet. */
   const connections = new Map<Socket, ServerResponse | undefined>();
-  let stopping = false;
+  let isStopping = false;
 
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
-      // Node knows one limit for all; ours can be lifted for a body of many gigabytes.
+      // Node has one limit for all requests. BodyTimeout can be suspended for a body of many gigabytes.
       requestTimeout: 0,
       keepAliveTimeout: limits.idleMs,
       connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
-      // Node would answer a missing Host without a body.
+      // Node would respond to a missing Host header without a body.
       requireHostHeader: false,
     },
     (req, res) => {
       connections.set(req.socket, res);
       res.on('close', finished);
-      if (stopping) res.setHeader('connection', 'close');
+      if (isStopping) res.setHeader('connection', 'close');
       if (req.headers.host === undefined && req.httpVersion === '1.1') {
         const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
         res.writeHead(400, {
@@ -59,13 +60,13 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
         handle(
           req,
           res,
-          watchArrival(req, limits.requestMs, () => refuse(tooSlow, req.socket)),
+          startBodyTimeout(req, limits.requestMs, () => refuse(requestTimeout, req.socket)),
         );
       }
     },
   );
   server.on('clientError', refuse);
-  // Time-outs are checked from this event on, and a server that never listens by itself never emits it.
+  // Node starts to check timeouts on this event, which a server that does not listen never emits.
   server.emit('listening');
 
   function accept(socket: Socket): void {
@@ -82,18 +83,18 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
     const { socket } = this.req;
     if (connections.get(socket) !== this) return;
     connections.set(socket, undefined);
-    if (stopping) socket.destroySoon();
+    if (isStopping) socket.destroySoon();
   }
 
-  /** Answers what never became a request. */
+  /** Responds to bytes that are not a valid request. */
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    // Refused before; the rest of what the client had to say is thrown away.
+    // Already refused: further bytes of the client are discarded.
     if (socket.writableEnded) return;
     if (!socket.writable || error.code === 'ECONNRESET' || connections.get(socket as Socket)?.headersSent) {
       socket.destroy();
       return;
     }
-    const { status, reason } = refusal(error.code, limits);
+    const { status, reason } = refusalFor(error.code, limits);
     const body = errorBody(reason);
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\nConnection: close\r\n` +
@@ -106,7 +107,7 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
     JSON.stringify(statusJson(error, { domain: undefined, serviceDomain, requestId: newRequestId() }));
 
   function stop(): void {
-    stopping = true;
+    isStopping = true;
     for (const [socket, response] of connections) {
       if (response === undefined) socket.destroySoon();
       else if (!response.headersSent) response.setHeader('connection', 'close');
@@ -116,11 +117,11 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
   return { accept, stop };
 }
 
-function refusal(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
+function refusalFor(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return { status: 431, reason: invalid('headers', `must not exceed ${limits.headerBytes} bytes in all`) };
-    case TOO_SLOW: {
+      return { status: 431, reason: invalid('headers', `must not exceed ${limits.headerBytes} bytes in total`) };
+    case REQUEST_TIMEOUT: {
       const message = 'Deadline exceeded: the request took too long to arrive';
       return { status: 408, reason: new ApiError(Code.DEADLINE_EXCEEDED, message) };
     }

@@ -1,12 +1,12 @@
-/** What a client may cost us before it has proven anything. */
+/** Limits for unauthenticated clients. */
 export interface Limits {
-  /** All headers of one request together. */
+  /** The total size of the headers of one request. */
   readonly headerBytes: number;
-  /** From the connection to its first request, for the TLS handshake, and for the headers of each request. */
+  /** The time for the TLS handshake, for the first bytes of a connection, and for the headers of each request. */
   readonly headersMs: number;
-  /** For a whole request to arrive, body included. */
+  /** The time for a whole request to arrive, including its body. */
   readonly requestMs: number;
-  /** Between two requests. Longer than a load balancer keeps a connection (60 s), so that it closes first, never we. */
+  /** The time between two requests. Load balancers use 60 s; with a longer limit the server never closes first. */
   readonly idleMs: number;
 }
 
@@ -17,5 +17,5 @@ export const defaultLimits: Limits = {
   idleMs: 75_000,
 };
 
-/** Connections the system may hold until we accept them; of a burst beyond it, each waits a second to try again. */
+/** Connections that the operating system queues until they are accepted. Beyond it, a client retries after a second. */
 export const BACKLOG = 4096;

@@ -2,21 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Log } from '../base/log.ts';
-import type { Arrival } from './body-timeout.ts';
+import type { BodyTimeout } from './body-timeout.ts';
 import { createHttpServer } from './http-server.ts';
 import { BACKLOG, defaultLimits, type Limits } from './limits.ts';
-import { type Protocol, sniff } from './protocol-detection.ts';
+import { detectProtocol, type Protocol } from './protocol-detection.ts';
 
 const STOP_GRACE_MS = 10_000;
 
 export interface ListenerOptions {
-  readonly http: (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => void;
+  readonly http: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
   readonly grpc: {
     accept(socket: Socket): void;
-    /** Refuses new calls, lets the running ones end, and lets go of everything when all connections are `closed`. */
+    /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
     stop(closed: Promise<void>): Promise<void>;
   };
-  /** PEM texts; without them the wire is plaintext. */
+  /** PEM texts. Without them the listener serves plaintext. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly limits?: Limits;
   readonly serviceDomain: string;
@@ -26,28 +26,29 @@ export interface ListenerOptions {
 
 export interface Listener {
   listen(host: string, port: number): Promise<AddressInfo>;
-  /** Takes a connection that somebody else accepted. */
+  /** Serves a connection that another process accepted. */
   accept(socket: Socket): void;
-  /** Accepts nothing more, lets running requests finish, and cuts off what is left after the grace. */
+  /** Accepts no further connections, waits for running requests, and closes the remaining connections after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** One port for HTTP/1.1 and gRPC. */
+/** Serves HTTP/1.1 and gRPC on one port. */
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, tls, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
   const http = createHttpServer({ handle: options.http, limits, serviceDomain, newRequestId });
-  /** Everything accepted and not yet closed, TLS handshakes included. */
+  /** All open connections, including those in a TLS handshake. */
   const open = new Set<Socket>();
-  const undecided = new Set<Socket>();
+  /** Connections whose protocol is not detected yet. */
+  const undetected = new Set<Socket>();
   let stopped: Promise<void> | undefined;
   let allClosed = (): void => {};
 
-  // With half-open connections a client may send its request, close its side, and still read the answer.
+  // With half-open connections a client may close its side after the request and still read the response.
   const server = tls ? secureServer(tls) : createServer({ allowHalfOpen: true, noDelay: true });
   server.on('connection', (socket: Socket) => {
     open.add(socket);
     watch(socket);
-    if (!tls) greet(socket);
+    if (!tls) routeByFirstBytes(socket);
   });
 
   function secureServer({ cert, key }: { cert: string; key: string }): Server {
@@ -58,30 +59,29 @@ export function createListener(options: ListenerOptions): Listener {
       handshakeTimeout: limits.headersMs,
       allowHalfOpen: true,
       noDelay: true,
-      // Browsers and curl offer both and speak JSON; a gRPC client offers only h2.
+      // Browsers and curl offer both and use REST. A gRPC client offers only h2.
       ALPNCallback: ({ protocols }) => ['http/1.1', 'h2'].find((protocol) => protocols.includes(protocol)),
     });
     secure.on('tlsClientError', (error, socket) => {
       log.debug({ error: error.message }, 'TLS handshake failed');
-      // After a time-out Node reports and leaves the connection open.
+      // After a timeout Node reports the error but leaves the connection open.
       socket.destroy();
     });
     return secure.on('secureConnection', (socket: TLSSocket) => {
       watch(socket);
       if (socket.alpnProtocol) route(socket, socket.alpnProtocol as Protocol);
-      else greet(socket);
+      else routeByFirstBytes(socket);
     });
   }
 
   function watch(socket: Socket): void {
-    socket.on('close', closed).on('error', ignored);
+    socket.on('close', closed).on('error', logError);
   }
 
-  /** Finds out what the client speaks. */
-  function greet(socket: Socket): void {
-    undecided.add(socket);
-    sniff(socket, limits.headersMs, (protocol) => {
-      undecided.delete(socket);
+  function routeByFirstBytes(socket: Socket): void {
+    undetected.add(socket);
+    detectProtocol(socket, limits.headersMs, (protocol) => {
+      undetected.delete(socket);
       route(socket, protocol);
     });
   }
@@ -92,7 +92,7 @@ export function createListener(options: ListenerOptions): Listener {
     } else if (protocol === 'http/1.1') {
       http.accept(socket);
     } else {
-      // An HTTP/2 session ends with either side; half open it would stay for ever.
+      // Half open, an HTTP/2 session would never end.
       socket.allowHalfOpen = false;
       grpc.accept(socket);
     }
@@ -100,12 +100,12 @@ export function createListener(options: ListenerOptions): Listener {
 
   function closed(this: Socket): void {
     open.delete(this);
-    undecided.delete(this);
+    undetected.delete(this);
     if (open.size === 0) allClosed();
   }
 
-  /** A client that vanishes is no trouble of ours; 'close' follows and cleans up. */
-  function ignored(error: Error): void {
+  /** No more than a log line is needed: 'close' follows and cleans up. */
+  function logError(error: Error): void {
     log.debug({ error: error.message }, 'connection failed');
   }
 
@@ -124,10 +124,10 @@ export function createListener(options: ListenerOptions): Listener {
       if (open.size === 0) resolve();
     });
     server.close();
-    for (const socket of undecided) socket.destroy();
+    for (const socket of undetected) socket.destroy();
     http.stop();
     const timer = setTimeout(() => {
-      log.warn({ connections: open.size }, 'cutting off connections that did not finish in time');
+      log.warn({ connections: open.size }, 'closing connections that did not finish in time');
       for (const socket of open) socket.destroy();
     }, graceMs);
     await grpc.stop(closing);

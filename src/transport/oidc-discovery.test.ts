@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { createWellKnown } from './oidc-discovery.ts';
+import { createOidcDiscovery } from './oidc-discovery.ts';
 
 const ISSUER = 'https://wharf.example.com';
 let keys: object = { keys: [{ kid: 'a' }] };
 let isDown = false;
 
-const handle = createWellKnown({
+const handle = createOidcDiscovery({
   issuer: () => ISSUER,
   publicKeys: async () => {
     if (isDown) throw new Error('connect ECONNREFUSED 10.0.0.7');
@@ -18,18 +18,18 @@ const handle = createWellKnown({
 });
 
 const server = createServer((req: IncomingMessage, res: ServerResponse) => {
-  if (!handle(req, res)) res.writeHead(404).end('not mine');
+  if (!handle(req, res)) res.writeHead(404).end('not handled');
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
 server.unref();
 
-const ask = (path: string, init: RequestInit = {}) =>
+const request = (path: string, init: RequestInit = {}) =>
   fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, init);
 const KEYS = '/.well-known/jwks.json';
 const DISCOVERY = '/.well-known/openid-configuration';
 
-test('discovery names the issuer to the letter, and where the rest is', async () => {
-  const document = (await (await ask(DISCOVERY)).json()) as Record<string, unknown>;
+test('discovery has exactly the issuer, and the URLs of the other endpoints', async () => {
+  const document = (await (await request(DISCOVERY)).json()) as Record<string, unknown>;
   assert.equal(document.issuer, ISSUER);
   assert.equal(document.jwks_uri, `${ISSUER}${KEYS}`);
   assert.equal(document.token_endpoint, `${ISSUER}/sts/exchange`);
@@ -38,45 +38,45 @@ test('discovery names the issuer to the letter, and where the rest is', async ()
   assert.deepEqual(document.response_types_supported, ['id_token']);
 });
 
-test('both documents are for everybody, for five minutes', async () => {
+test('both documents are public and may be cached for five minutes', async () => {
   for (const path of [DISCOVERY, KEYS, `${KEYS}?x=1`]) {
-    const { status, headers } = await ask(path);
+    const { status, headers } = await request(path);
     assert.equal(status, 200);
     assert.equal(headers.get('content-type'), 'application/json');
     assert.equal(headers.get('cache-control'), 'public, max-age=300');
     assert.equal(headers.get('access-control-allow-origin'), '*');
-    const head = await ask(path, { method: 'HEAD' });
+    const head = await request(path, { method: 'HEAD' });
     assert.deepEqual([head.status, await head.text()], [200, '']);
     assert.equal(head.headers.get('etag'), headers.get('etag'));
   }
 });
 
-test('who has the current document is told so, and no longer when the keys change', async () => {
-  const etag = (await ask(KEYS)).headers.get('etag') ?? assert.fail();
-  for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
-    assert.equal((await ask(KEYS, { headers: { 'if-none-match': known } })).status, 304);
+test('a client with the current document gets 304, until the keys change', async () => {
+  const etag = (await request(KEYS)).headers.get('etag') ?? assert.fail();
+  for (const tags of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+    assert.equal((await request(KEYS, { headers: { 'if-none-match': tags } })).status, 304);
   }
   keys = { keys: [{ kid: 'b' }, { kid: 'a' }] };
-  const answer = await ask(KEYS, { headers: { 'if-none-match': etag } });
-  assert.equal(answer.status, 200);
-  assert.deepEqual(await answer.json(), keys);
+  const response = await request(KEYS, { headers: { 'if-none-match': etag } });
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), keys);
 });
 
-test('they are only read', async () => {
-  const answer = await ask(KEYS, { method: 'POST' });
-  assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD']);
+test('only GET and HEAD are supported', async () => {
+  const response = await request(KEYS, { method: 'POST' });
+  assert.deepEqual([response.status, response.headers.get('allow')], [405, 'GET, HEAD']);
 });
 
-test('trouble with the database is not told to strangers, nor kept by caches', async () => {
+test('an error of the database is not sent to the client, and the response is not cached', async () => {
   isDown = true;
-  const answer = await ask(KEYS);
-  assert.deepEqual([answer.status, answer.headers.get('cache-control')], [503, 'no-store']);
-  assert.doesNotMatch(await answer.text(), /10\.0\.0\.7/);
+  const response = await request(KEYS);
+  assert.deepEqual([response.status, response.headers.get('cache-control')], [503, 'no-store']);
+  assert.doesNotMatch(await response.text(), /10\.0\.0\.7/);
   isDown = false;
 });
 
-test('other paths are left to others', async () => {
+test('other paths are not handled', async () => {
   for (const path of ['/', '/.well-known', '/.well-known/', `${KEYS}/x`, '/.well-known/security.txt']) {
-    assert.equal(await (await ask(path)).text(), 'not mine');
+    assert.equal(await (await request(path)).text(), 'not handled');
   }
 });

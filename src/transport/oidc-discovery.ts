@@ -1,20 +1,25 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** As long as a new signing key waits before it is used, so that nobody meets a key they could not know. */
+/**
+ * A new signing key is published this long before its first use, so that a cached key set always has the current key.
+ */
 const MAX_AGE_S = 300;
 
-export interface WellKnownOptions {
-  /** The public URL of this server: what its tokens name as their issuer, to the letter. */
+export interface OidcDiscoveryOptions {
+  /** The public URL of this server. It is exactly the issuer of its tokens. */
   readonly issuer: () => string;
   readonly publicKeys: () => Promise<object>;
 }
 
-/** What others need to check our tokens: OpenID Connect Discovery 1.0 and the JSON Web Key Set that it leads to. */
-export function createWellKnown({
+/**
+ * Serves the documents with which third parties verify the tokens of this server: OpenID Connect Discovery 1.0 and the
+ * JSON Web Key Set. Returns false for any other path.
+ */
+export function createOidcDiscovery({
   issuer,
   publicKeys,
-}: WellKnownOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
+}: OidcDiscoveryOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
   const documents: ReadonlyMap<string, () => Promise<object>> = new Map([
     ['/.well-known/openid-configuration', async () => discovery(issuer())],
     ['/.well-known/jwks.json', publicKeys],
@@ -24,12 +29,12 @@ export function createWellKnown({
     if (!document) return false;
     if (req.method === 'GET' || req.method === 'HEAD') {
       document().then(
-        (body) => answer(req, res, `${JSON.stringify(body)}\n`),
-        () => refuse(res, 503, 'the database cannot be reached'),
+        (body) => sendDocument(req, res, `${JSON.stringify(body)}\n`),
+        () => sendError(res, 503, 'the database cannot be reached'),
       );
     } else {
       res.setHeader('allow', 'GET, HEAD');
-      refuse(res, 405, 'use GET or HEAD');
+      sendError(res, 405, 'use GET or HEAD');
     }
     return true;
   };
@@ -39,7 +44,7 @@ const discovery = (issuer: string) => ({
   issuer,
   jwks_uri: `${issuer}/.well-known/jwks.json`,
   token_endpoint: `${issuer}/sts/exchange`,
-  // Nobody logs in here by a browser: tokens are exchanged for those of other issuers.
+  // There is no login in a browser: the server exchanges tokens of other issuers.
   grant_types_supported: ['urn:ietf:params:oauth:grant-type:token-exchange'],
   response_types_supported: ['id_token'],
   subject_types_supported: ['public'],
@@ -47,7 +52,7 @@ const discovery = (issuer: string) => ({
   claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'jti', 'auth_time', 'act', 'email', 'email_verified'],
 });
 
-function answer(req: IncomingMessage, res: ServerResponse, body: string): void {
+function sendDocument(req: IncomingMessage, res: ServerResponse, body: string): void {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   const headers = {
     'content-type': 'application/json',
@@ -61,7 +66,7 @@ function answer(req: IncomingMessage, res: ServerResponse, body: string): void {
     return;
   }
   res.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(body) });
-  // Node leaves out the body of an answer to HEAD by itself.
+  // Node omits the body of a response to HEAD.
   res.end(body);
 }
 
@@ -69,7 +74,7 @@ function answer(req: IncomingMessage, res: ServerResponse, body: string): void {
 const isCurrent = (ifNoneMatch = '', etag: string): boolean =>
   ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
 
-function refuse(res: ServerResponse, status: number, reason: string): void {
+function sendError(res: ServerResponse, status: number, reason: string): void {
   const body = `${JSON.stringify({ status: 'error', reason })}\n`;
   res.writeHead(status, {
     'content-type': 'application/json',

@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { ApiError, Code } from '../base/errors.ts';
 import { createMetrics } from '../base/metrics.ts';
-import { createOps } from './operational-endpoints.ts';
+import { createOperationalEndpoints } from './operational-endpoints.ts';
 
-/** Serves the operational paths, and 404 for what they leave to others. */
+/** Serves the operational endpoints, and 404 for other paths. */
 async function serve(t: TestContext, ready: () => Promise<void> = async () => {}, metrics = createMetrics()) {
-  const ops = createOps({ ready, metrics });
+  const handle = createOperationalEndpoints({ ready, metrics });
   const server = createServer((req, res) => {
-    if (!ops(req, res)) res.writeHead(404).end();
+    if (!handle(req, res)) res.writeHead(404).end();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -22,22 +22,22 @@ async function serve(t: TestContext, ready: () => Promise<void> = async () => {}
   return (path: string, method = 'GET') => fetch(`http://127.0.0.1:${port}${path}`, { method });
 }
 
-test('/healthz answers as long as the process lives, whatever the database does', async (t) => {
-  const ask = await serve(t, () => Promise.reject(new Error('gone')));
-  const answer = await ask('/healthz?verbose');
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('content-type'), 'application/json');
-  assert.equal(answer.headers.get('cache-control'), 'no-store');
-  assert.deepEqual(await answer.json(), { status: 'ok' });
+test('/healthz does not depend on the database', async (t) => {
+  const request = await serve(t, () => Promise.reject(new Error('no database')));
+  const response = await request('/healthz?verbose');
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'application/json');
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  assert.deepEqual(await response.json(), { status: 'ok' });
 });
 
 test('/readyz says whether requests can be served', async (t) => {
-  const answer = await (await serve(t))('/readyz');
-  assert.equal(answer.status, 200);
-  assert.deepEqual(await answer.json(), { status: 'ok' });
+  const response = await (await serve(t))('/readyz');
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), { status: 'ok' });
 });
 
-test('/readyz says what is wrong in our own words only', async (t) => {
+test('/readyz returns the message of an ApiError, but not of other errors', async (t) => {
   const failing = await (await serve(t, () => Promise.reject(new Error('connect db.internal:5432'))))('/readyz');
   assert.equal(failing.status, 503);
   assert.deepEqual(await failing.json(), { status: 'unavailable', reason: 'the database cannot be reached' });
@@ -48,48 +48,48 @@ test('/readyz says what is wrong in our own words only', async (t) => {
   assert.deepEqual(await stopped.json(), { status: 'unavailable', reason: 'the server is stopping' });
 });
 
-test('/readyz does not wait for a database that hangs', async (t) => {
+test('/readyz does not wait for a database that does not respond', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const asked = Promise.withResolvers<void>();
-  const ask = await serve(t, () => {
-    asked.resolve();
+  const requested = Promise.withResolvers<void>();
+  const request = await serve(t, () => {
+    requested.resolve();
     return new Promise(() => {});
   });
-  const pending = ask('/readyz');
-  await asked.promise;
+  const pending = request('/readyz');
+  await requested.promise;
   t.mock.timers.tick(2000);
-  const answer = await pending;
-  assert.equal(answer.status, 503);
-  assert.deepEqual(await answer.json(), {
+  const response = await pending;
+  assert.equal(response.status, 503);
+  assert.deepEqual(await response.json(), {
     status: 'unavailable',
-    reason: 'the database did not answer within 2 s',
+    reason: 'the database did not respond within 2 s',
   });
 });
 
-test('/metrics answers in the Prometheus text format', async (t) => {
+test('/metrics responds in the Prometheus text format', async (t) => {
   const metrics = createMetrics();
   metrics.observeRequest('a.B/Get', 'rest', 'OK', 0.1);
-  const answer = await (await serve(t, undefined, metrics))('/metrics');
-  assert.equal(answer.status, 200);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
-  assert.match(await answer.text(), /^wharf_requests_total\{.*\} 1$/m);
+  const response = await (await serve(t, undefined, metrics))('/metrics');
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+  assert.match(await response.text(), /^wharf_requests_total\{.*\} 1$/m);
 });
 
 test('HEAD is GET without the body, and other methods are refused', async (t) => {
-  const ask = await serve(t);
-  const head = await ask('/healthz', 'HEAD');
+  const request = await serve(t);
+  const head = await request('/healthz', 'HEAD');
   assert.equal(head.status, 200);
   assert.equal(head.headers.get('content-length'), String('{"status":"ok"}\n'.length));
   assert.equal(await head.text(), '');
 
-  const post = await ask('/metrics', 'POST');
+  const post = await request('/metrics', 'POST');
   assert.equal(post.status, 405);
   assert.equal(post.headers.get('allow'), 'GET, HEAD');
 });
 
-test('other paths are left to others', async (t) => {
-  const ask = await serve(t);
+test('other paths are not handled', async (t) => {
+  const request = await serve(t);
   for (const path of ['/', '/healthz/', '/healthzz', '/HEALTHZ', '/iam/v2/groups']) {
-    assert.equal((await ask(path)).status, 404, path);
+    assert.equal((await request(path)).status, 404, path);
   }
 });

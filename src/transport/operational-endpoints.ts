@@ -2,34 +2,37 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
 
-/** How long the database may take to prove that it is there. */
-const READY_WITHIN_MS = 2000;
+/** How long the readiness check waits for the database. */
+const READINESS_TIMEOUT_MS = 2000;
 
-interface Answer {
+interface EndpointResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-export interface OpsOptions {
-  /** Fails while requests cannot be served. Only the message of an ApiError is shown to the caller. */
+export interface OperationalEndpointsOptions {
+  /** Rejects while requests cannot be served. Only the message of an ApiError is sent to the client. */
   readonly ready: () => Promise<void>;
   readonly metrics: Pick<Metrics, 'contentType' | 'text'>;
 }
 
-/** What an operator's tools ask for: `/healthz`, `/readyz` and `/metrics`. The handler answers whether the path was its own. */
-export function createOps({ ready, metrics }: OpsOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
-  const pages: ReadonlyMap<string, () => Promise<Answer>> = new Map([
+/** Serves `/healthz`, `/readyz` and `/metrics`. The handler returns false for any other path. */
+export function createOperationalEndpoints({
+  ready,
+  metrics,
+}: OperationalEndpointsOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
+  const endpoints: ReadonlyMap<string, () => Promise<EndpointResponse>> = new Map([
     ['/healthz', async () => json(200, { status: 'ok' })],
     ['/readyz', () => readiness(ready)],
     ['/metrics', async () => ({ status: 200, contentType: metrics.contentType, body: await metrics.text() })],
   ]);
   return (req, res) => {
-    const page = pages.get((req.url ?? '').split('?', 1)[0] ?? '');
-    if (!page) return false;
+    const endpoint = endpoints.get((req.url ?? '').split('?', 1)[0] ?? '');
+    if (!endpoint) return false;
     if (req.method === 'GET' || req.method === 'HEAD') {
-      page().then(
-        (answer) => send(res, answer),
+      endpoint().then(
+        (response) => send(res, response),
         () => send(res, json(500, { status: 'error' })),
       );
     } else {
@@ -40,32 +43,36 @@ export function createOps({ ready, metrics }: OpsOptions): (req: IncomingMessage
   };
 }
 
-async function readiness(ready: () => Promise<void>): Promise<Answer> {
+async function readiness(ready: () => Promise<void>): Promise<EndpointResponse> {
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<string>((resolve) => {
-    timer = setTimeout(resolve, READY_WITHIN_MS, `the database did not answer within ${READY_WITHIN_MS / 1000} s`);
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(
+      resolve,
+      READINESS_TIMEOUT_MS,
+      `the database did not respond within ${READINESS_TIMEOUT_MS / 1000} s`,
+    );
   });
-  const trouble = await Promise.race([ready().then(() => undefined, reasonOf), tooLate]);
+  const problem = await Promise.race([ready().then(() => undefined, reasonOf), timeout]);
   clearTimeout(timer);
-  return trouble === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unavailable', reason: trouble });
+  return problem === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unavailable', reason: problem });
 }
 
-/** Other errors than ours may name hosts and users, which are nobody's business here. */
+/** The message of any other error may contain host and user names, which must not become public. */
 const reasonOf = (error: unknown): string =>
   error instanceof ApiError ? error.message : 'the database cannot be reached';
 
-const json = (status: number, body: object): Answer => ({
+const json = (status: number, body: object): EndpointResponse => ({
   status,
   contentType: 'application/json',
   body: `${JSON.stringify(body)}\n`,
 });
 
-function send(res: ServerResponse, { status, contentType, body }: Answer): void {
+function send(res: ServerResponse, { status, contentType, body }: EndpointResponse): void {
   res.writeHead(status, {
     'content-type': contentType,
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
   });
-  // Node leaves out the body of an answer to HEAD by itself.
+  // Node omits the body of a response to HEAD.
   res.end(body);
 }

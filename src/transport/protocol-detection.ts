@@ -1,38 +1,38 @@
 import type { Socket } from 'node:net';
 
-/** What every HTTP/2 client sends first: RFC 9113 section 3.4. */
+/** The first bytes of every HTTP/2 client: RFC 9113 section 3.4. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 export type Protocol = 'h2' | 'http/1.1';
 
 /**
- * Tells the protocol by the first bytes of a connection and puts them back, so that its server reads from the start.
- * A client that does not let us decide within `timeoutMs` is cut off.
+ * Detects the protocol by the first bytes of a connection. The bytes are pushed back, so that the server of the
+ * protocol reads them too. A connection that sends too few bytes within `timeoutMs` is closed.
  */
-export function sniff(socket: Socket, timeoutMs: number, decide: (protocol: Protocol) => void): void {
-  let seen: Buffer = Buffer.alloc(0);
-  const giveUp = () => socket.destroy();
-  const timer = setTimeout(giveUp, timeoutMs);
+export function detectProtocol(socket: Socket, timeoutMs: number, onDetected: (protocol: Protocol) => void): void {
+  let received: Buffer = Buffer.alloc(0);
+  const close = () => socket.destroy();
+  const timer = setTimeout(close, timeoutMs);
 
-  const look = () => {
+  const onReadable = () => {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
-    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
-    const matching = startsAlike(seen, PREFACE);
-    if (matching && seen.length < PREFACE.length) return;
-    forget();
-    socket.unshift(seen);
-    decide(matching ? 'h2' : 'http/1.1');
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+    const isPreface = haveSamePrefix(received, PREFACE);
+    if (isPreface && received.length < PREFACE.length) return;
+    stop();
+    socket.unshift(received);
+    onDetected(isPreface ? 'h2' : 'http/1.1');
   };
-  const forget = () => {
+  const stop = () => {
     clearTimeout(timer);
-    socket.off('readable', look).off('end', giveUp).off('close', forget);
+    socket.off('readable', onReadable).off('end', close).off('close', stop);
   };
-  socket.on('readable', look).on('end', giveUp).on('close', forget);
+  socket.on('readable', onReadable).on('end', close).on('close', stop);
 }
 
-/** Whether the shorter one is how the longer one begins. */
-function startsAlike(a: Buffer, b: Buffer): boolean {
+/** Whether the shorter buffer is a prefix of the longer one. */
+function haveSamePrefix(a: Buffer, b: Buffer): boolean {
   const length = Math.min(a.length, b.length);
   return a.compare(b, 0, length, 0, length) === 0;
 }

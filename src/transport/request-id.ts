@@ -1,13 +1,8 @@
-import { ApiError, Code } from '../base/errors.ts';
+/** The request ids that are accepted from a client: short, and safe in a log line. */
+const REQUEST_ID = /^[\w.-]{1,128}$/;
 
-/** What a client may call its request: nothing that we would not want in a log line. */
-const SANE = /^[\w.-]{1,128}$/;
-
-/** The first id that the client gave itself, by the names that clients use, else a new one. */
-export function requestIdOf(given: (name: string) => string | undefined, newRequestId: () => string): string {
-  const own = given('x-request-id') ?? given('cgrequestid');
-  return own !== undefined && SANE.test(own) ? own : newRequestId();
+/** The request id that the client sent, in one of the headers that clients use, or a new one. */
+export function requestIdOf(header: (name: string) => string | undefined, newRequestId: () => string): string {
+  const sent = header('x-request-id') ?? header('cgrequestid');
+  return sent !== undefined && REQUEST_ID.test(sent) ? sent : newRequestId();
 }
-
-/** Why a signal is aborted when the client leaves. */
-export const clientGone = new ApiError(Code.CANCELLED, 'Cancelled: the client went away');

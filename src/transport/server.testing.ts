@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
@@ -13,11 +14,11 @@ import {
 } from '../contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { files as contract, methodTable } from '../contract/method-table.ts';
 import type { Dispatch } from '../pipeline/call.ts';
-import { createGrpc } from './grpc/grpc.ts';
+import { createGrpcServer } from './grpc/grpc.ts';
 import type { Limits } from './limits.ts';
 import { createListener, type Listener } from './listener.ts';
 
-/** A self-signed pair for localhost and 127.0.0.1, valid until 2120. */
+/** A self-signed certificate and its key for localhost and 127.0.0.1, valid until 2120. */
 export const tlsPair = { cert: testFile('tls/cert.pem'), key: testFile('tls/key.pem') };
 
 function testFile(name: string): string {
@@ -45,7 +46,9 @@ export interface TestServerOptions {
   readonly port?: number;
 }
 
-/** A listener on a free port that answers `hello` over HTTP and `pong` over gRPC, stopped after the test. */
+/**
+ * Starts a listener on a free port that responds `hello` over HTTP and `pong` over gRPC. It is stopped after the test.
+ */
 export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
   let requests = 0;
   const common = {
@@ -58,7 +61,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   const listener = createListener({
     ...common,
     http,
-    grpc: createGrpc({
+    grpc: createGrpcServer({
       ...common,
       methods: methodTable(contract),
       files: () => files,
@@ -75,7 +78,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   return { ...listener, port, address: `127.0.0.1:${port}` };
 }
 
-export interface Answer {
+export interface GrpcResponse {
   readonly error: ServiceError | undefined;
   readonly response: Buffer | undefined;
   readonly trailer: Metadata;
@@ -87,7 +90,7 @@ export interface GrpcClient {
     path: string,
     request: Uint8Array,
     options?: CallOptions & { metadata?: Record<string, string> },
-  ): Promise<Answer>;
+  ): Promise<GrpcResponse>;
   ping(): Promise<string>;
   readonly client: Client;
 }
@@ -107,13 +110,13 @@ export function grpcClient(
     const metadata = new Metadata();
     for (const [key, value] of Object.entries(entries)) metadata.set(key, value);
     return new Promise((resolve) => {
-      let answered: Pick<Answer, 'error' | 'response'>;
+      let result: Pick<GrpcResponse, 'error' | 'response'>;
       const done = (error: ServiceError | null, response?: Buffer) => {
-        answered = { error: error ?? undefined, response };
+        result = { error: error ?? undefined, response };
       };
       client
-        .makeUnaryRequest(path, same, same, Buffer.from(request), metadata, callOptions, done)
-        .on('status', ({ metadata: trailer }) => setImmediate(() => resolve({ ...answered, trailer })));
+        .makeUnaryRequest(path, unchanged, unchanged, Buffer.from(request), metadata, callOptions, done)
+        .on('status', ({ metadata: trailer }) => setImmediate(() => resolve({ ...result, trailer })));
     });
   };
   return {
@@ -128,7 +131,39 @@ export function grpcClient(
   };
 }
 
-const same = (bytes: Buffer): Buffer => bytes;
+const unchanged = (bytes: Buffer): Buffer => bytes;
+
+/**
+ * Sends a unary call with an empty message and a timeout, and returns the gRPC status. The server starts to count when
+ * it receives the call, so the call reaches the handler even if connecting takes long. A gRPC client would count from
+ * before it connects, and might never send the call.
+ */
+export function callWithTimeout(t: TestContext, address: string, path: string, timeoutMs: number): Promise<number> {
+  const session = connectHttp2(`http://${address}`);
+  t.after(() => session.destroy());
+  const status = Promise.withResolvers<number>();
+  const readStatus = (headers: IncomingHttpHeaders): void => {
+    if (headers['grpc-status'] !== undefined) status.resolve(Number(headers['grpc-status']));
+  };
+  session.on('error', status.reject);
+  session
+    .request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-timeout': `${timeoutMs}m`,
+    })
+    // A successful response has its status in the trailers, an error may have it in the headers.
+    .on('response', readStatus)
+    .on('trailers', readStatus)
+    .on('error', status.reject)
+    .on('close', () => status.reject(new Error('the stream was closed without a gRPC status')))
+    // The prefix of a message: not compressed, length 0.
+    .end(Buffer.alloc(5))
+    .resume();
+  return status.promise;
+}
 
 /** A plain connection, destroyed after the test. */
 export async function open(t: TestContext, port: number): Promise<Socket> {
@@ -138,7 +173,7 @@ export async function open(t: TestContext, port: number): Promise<Socket> {
   return socket;
 }
 
-/** Sends bytes on a fresh connection and answers all that comes back until the server closes it. */
+/** Sends bytes on a new connection and returns all bytes that the server sends until it closes the connection. */
 export async function exchange(t: TestContext, port: number, bytes: string): Promise<string> {
   const socket = await open(t, port);
   socket.write(bytes, 'latin1');

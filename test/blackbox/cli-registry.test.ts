@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/cli.testing.ts';
+import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { databases } from '../support/databases.ts';
 import { imageOf, indexOf, type OciClient, ociClient } from '../support/oci-client.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -27,7 +27,7 @@ describe('the registry from the command line', () => {
   });
 
   const wharf = (args: readonly string[], columns?: number): Promise<Result> =>
-    runHere(
+    runInProcess(
       args,
       { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch },
       columns === undefined ? {} : { columns },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { type Result, runHere } from '../../src/cli/cli.testing.ts';
+import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { databases } from '../support/databases.ts';
 import { ociClient, pushImage } from '../support/oci-client.ts';
 import { asBytes, grypeReport, trivyReport } from '../support/scans.ts';
@@ -27,7 +27,7 @@ describe('reports from the command line', () => {
   });
 
   const wharf = (...args: string[]): Promise<Result> =>
-    runHere(args, { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
+    runInProcess(args, { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
   const file = (name: string, content: Uint8Array): string => {
     const path = join(scratch, name);
     writeFileSync(path, content);
@@ -66,6 +66,6 @@ describe('reports from the command line', () => {
     assert.equal(summary(result), 'reports: 1 created, 0 updated, 0 unchanged, 1 refused');
     assert.match(result.stderr, /bad\.json:1: sha256:\w+: matches\[0\]\.vulnerability\.id: must be one word/);
     const nowhere = await wharf('reports', 'import', good, '--repo', 'no-such-repo');
-    assert.deepEqual([nowhere.code, nowhere.stderr.includes('no repo named')], [2, true]);
+    assert.deepEqual([nowhere.code, nowhere.stderr.includes('no repo is named')], [2, true]);
   });
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type Result, runHere, wharf } from '../../src/cli/cli.testing.ts';
+import { type Result, runInProcess, wharf } from '../../src/cli/cli.testing.ts';
 import { builtinUid, callerWith, stranger } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -40,7 +40,7 @@ describe('the command line against a server', () => {
   });
 
   const env = () => ({ WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
-  const iam = (...args: string[]): Promise<Result> => runHere(['iam', ...args], env());
+  const iam = (...args: string[]): Promise<Result> => runInProcess(['iam', ...args], env());
   const json = async (...args: string[]): Promise<Json> => {
     const { code, stdout, stderr } = await iam(...args, '-o', 'json');
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));
@@ -228,7 +228,7 @@ describe('the command line against a server', () => {
   });
 
   test('a login acts as whoever the token speaks for, until logout', async () => {
-    const auth = (...args: string[]): Promise<Result> => runHere(['auth', ...args], env());
+    const auth = (...args: string[]): Promise<Result> => runInProcess(['auth', ...args], env());
     const subject = async (): Promise<unknown> => JSON.parse((await auth('status', '-o', 'json')).stdout).subject;
     const owner = await subject();
     const caller = await callerWith(server, 'viewer', org);
@@ -257,7 +257,7 @@ describe('the command line against a server', () => {
 
   test('a login whose token has expired goes on, also for many commands at once', async () => {
     const caller = await callerWith(server, 'viewer', org);
-    await runHere(['auth', 'login', '--id-token', await caller.token()], env());
+    await runInProcess(['auth', 'login', '--id-token', await caller.token()], env());
     const path = join(scratch, 'wharf/credentials.json');
     const read = () => JSON.parse(readFileSync(path, 'utf8')).logins[server.url];
     const before = read();
@@ -270,7 +270,7 @@ describe('the command line against a server', () => {
     assert.notEqual(renewed.token, before.token);
     assert.notEqual(renewed.refreshToken, before.refreshToken);
     assert.ok(Date.parse(renewed.expires) > Date.now());
-    await runHere(['auth', 'logout'], env());
+    await runInProcess(['auth', 'logout'], env());
   });
 
   test('the program itself: exit codes and a body on standard input', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { capabilityNamed } from '../../src/contract/capabilities.ts';
+import { capabilityByName } from '../../src/contract/capabilities.ts';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
@@ -15,7 +15,7 @@ const { createIdentity, updateIdentity } = IdentitiesService.method;
 const { createRole, getRole, updateRole } = RolesService.method;
 
 const OWNER = builtinUid('owner');
-const capabilities = (...names: string[]) => names.map((name) => capabilityNamed(name) ?? assert.fail(name));
+const capabilities = (...names: string[]) => names.map((name) => capabilityByName(name) ?? assert.fail(name));
 
 /** All it takes to run access, and next to nothing that is worth having. */
 const MANAGER = capabilities(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/cli.testing.ts';
+import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { databases } from '../support/databases.ts';
@@ -35,7 +35,7 @@ describe('wharf events', () => {
   });
 
   const wharf = (...args: string[]): Promise<Result> =>
-    runHere(['events', ...args], { WHARF_SERVER: server.url, WHARF_TOKEN: server.token });
+    runInProcess(['events', ...args], { WHARF_SERVER: server.url, WHARF_TOKEN: server.token });
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await wharf(...args, '-o', 'json');
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));
@@ -76,7 +76,7 @@ describe('wharf events', () => {
     assert.deepEqual(await json('replay', group, '--since', '1h'), { replayed: 1 });
     await arrivals(3);
     const none = await wharf('replay', uid, '--since', '2026-01-01', '--failed');
-    assert.equal(none.stdout, '0 events are on their way once more\n');
+    assert.equal(none.stdout, '0 events will be sent again\n');
     const wrong = await wharf('replay', uid, '--since', 'yesterday');
     assert.equal(wrong.code, 2);
 
@@ -120,7 +120,7 @@ describe('wharf events', () => {
     const { stdout } = await listening;
     const { type, problems } = JSON.parse(stdout);
     assert.equal(type, 'dev.chainguard.api.events.subscription.created.v1');
-    assert.deepEqual(problems, ['its webhook-signature is not of this secret']);
+    assert.deepEqual(problems, ['its webhook-signature does not match the secret']);
   });
 });
 

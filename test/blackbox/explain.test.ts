@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { createCaller } from '../../src/access/caller.ts';
 import { Code } from '../../src/base/errors.ts';
-import { setOf } from '../../src/contract/capabilities.ts';
+import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
@@ -88,7 +88,7 @@ everywhere('explain', (bench) => {
       const answer = await api.call(explain, { capability: 'groups.list', uid });
       assert.equal(answer.allowed, false);
       assert.deepEqual(answer.groups, []);
-      assert.match(answer.explanation, new RegExp(`belongs to ${home} and never reaches out of it`));
+      assert.match(answer.explanation, new RegExp(`belongs to ${home} and has no access outside of it`));
     }
     const below = await stranger(bench.server, await bench.newGroup(home));
     const about = await api.call(explain, { capability: 'groups.list', uid: home, identity: below.uid });
@@ -137,7 +137,7 @@ everywhere('explain', (bench) => {
   test('a token can be worth less than the bindings, or more', async () => {
     const group = await bench.newGroup();
     const { uid: identity } = await callerWith(bench.server, 'viewer', group);
-    const capabilities = setOf([Capability.CAP_REPO_CREATE]);
+    const capabilities = capabilitySetOf([Capability.CAP_REPO_CREATE]);
     // As a token narrowed by the exchange, or one that an identity provider put groups into, makes the caller.
     const caller = createCaller(identity, undefined, [{ group, capabilities }]);
     const ask = async (capability: string) => {
@@ -149,7 +149,7 @@ everywhere('explain', (bench) => {
     const less = await ask('groups.list');
     assert.equal(less.allowed, false);
     assert.equal(less.bindings[0]?.roleName, 'viewer');
-    assert.match(less.explanation, /this token was issued for less/);
+    assert.match(less.explanation, /this token is restricted to less/);
     assert.deepEqual([less.groups, less.roles], [[], []]);
     const more = await ask('repo.create');
     assert.equal(more.allowed, true);

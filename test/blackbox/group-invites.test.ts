@@ -4,7 +4,7 @@ import { durationFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { anonymousCaller } from '../../src/access/caller.ts';
 import { ApiError, Code } from '../../src/base/errors.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
-import { listOf } from '../../src/contract/capabilities.ts';
+import { capabilitiesIn } from '../../src/contract/capabilities.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { GroupInvitesService } from '../../src/contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -109,7 +109,7 @@ for (const database of databases) {
         assert.equal(created.role?.uid, VIEWER);
         assert.equal(created.role?.name, 'viewer');
         assert.equal(created.role?.description, 'Viewer Role (built-in)');
-        assert.deepEqual(created.role?.capabilities, listOf(builtinRole(VIEWER)?.capabilities ?? 0n));
+        assert.deepEqual(created.role?.capabilities, capabilitiesIn(builtinRole(VIEWER)?.capabilities ?? 0n));
 
         const read = await api.call(getGroupInvite, { uid: created.uid });
         assert.deepEqual(read, { ...created, code: '' });

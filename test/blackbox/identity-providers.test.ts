@@ -15,7 +15,7 @@ import {
   IdentityProvidersService,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { identityProviders, secretContext } from '../../src/domains/iam/identity-providers/identity-providers.ts';
+import { clientSecretContext, identityProviders } from '../../src/domains/iam/identity-providers/identity-providers.ts';
 import { find, findReferring } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -107,7 +107,7 @@ for (const database of databases) {
         const sealed = (await find(store.reader, identityProviders, uid))?.state?.clientSecret;
         if (sealed === undefined) return undefined;
         const key = Buffer.from(await readFile(join(server.home.dataDir, 'master.key'), 'utf8'), 'base64');
-        return open(key, String(sealed), secretContext(uid)).toString();
+        return open(key, String(sealed), clientSecretContext(uid)).toString();
       };
 
       test('one can be created, read, listed, changed and deleted, and never shows its secret', async () => {
@@ -218,7 +218,7 @@ for (const database of databases) {
             { parent: org, identityProvider: { name: 'escalation', defaultRole, configuration: configured() } },
             options,
           );
-        await rejects(as(VIEWER), Code.PERMISSION_DENIED, (error) => assert.match(error.message, /to hand out/));
+        await rejects(as(VIEWER), Code.PERMISSION_DENIED, (error) => assert.match(error.message, /you cannot grant/));
         const { uid } = await as(role.uid);
         const raise = { identityProvider: { uid, defaultRole: VIEWER } };
         await rejects(api.call(updateIdentityProvider, raise, options), Code.PERMISSION_DENIED);

@@ -33,7 +33,7 @@ everywhere('imports', (bench) => {
     const outcome = await bench.api.call(importAdvisories, { parent, advisories });
     assert.deepEqual(counts(outcome), [2, 0, 0, 1]);
     const { $typeName: _, ...refusal } = outcome.refusals[0] ?? assert.fail();
-    const reason = 'must say what happened';
+    const reason = 'must have a type';
     assert.deepEqual(refusal, { index: 1, id: bad.advisoryId, field: 'events[1]', reason });
     const read = () => bench.api.call(listAdvisories, { uidp: { childrenOf: parent } });
     const first = await read();

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Result, runHere } from '../../src/cli/cli.testing.ts';
+import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { openStore } from '../../src/store/open.ts';
 import { tarGzOf, zipOf } from '../support/archives.ts';
@@ -64,7 +64,7 @@ describe('importing libraries', () => {
   }
 
   const libraries = (...args: string[]): Promise<Result> =>
-    runHere(['libraries', ...args], { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir });
+    runInProcess(['libraries', ...args], { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir });
   const json = async (...args: string[]) => JSON.parse((await libraries(...args, '-o', 'json')).stdout);
   const imports = () => json('import', root, '--parent', group);
 
@@ -118,7 +118,7 @@ describe('importing libraries', () => {
     );
     assert.equal(code, 8);
     assert.match(stdout, /1 created, 0 updated, 0 unchanged, 5 refused/);
-    assert.match(stderr, /bad-1\.0-py3-none-any\.whl: is no zip file, or a damaged one: /);
+    assert.match(stderr, /bad-1\.0-py3-none-any\.whl: is not a zip file, or is damaged: /);
     const refusals = readFileSync(file, 'utf8')
       .trim()
       .split('\n')
@@ -136,7 +136,7 @@ describe('importing libraries', () => {
   test('a command line that makes no sense says so', async () => {
     const missing = await libraries('import', join(root, 'nowhere'), '--parent', group);
     assert.deepEqual([missing.code, missing.stdout], [2, '']);
-    assert.match(missing.stderr, /cannot look for libraries there: ENOENT/);
+    assert.match(missing.stderr, /cannot search for libraries: ENOENT/);
     assert.equal((await libraries('import', root)).code, 2);
     assert.equal((await libraries('import', root, '--parent', `${group}/${'0'.repeat(16)}`)).code, 5);
     assert.equal((await libraries('versions', 'x')).code, 8);

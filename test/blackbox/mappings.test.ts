@@ -6,7 +6,7 @@ import { ExternalGroupRoleMappingsService } from '../../src/contract/gen/chaingu
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentityProvidersService } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { mappedGrants } from '../../src/domains/iam/identity-providers/external-group-role-mappings.ts';
+import { mappedRoles } from '../../src/domains/iam/identity-providers/external-group-role-mappings.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { builtinUid, callerWith } from '../support/callers.ts';
@@ -217,7 +217,7 @@ for (const database of databases) {
         await map(provider, 'everybody', VIEWER);
         await map(provider, 'nobody', EDITOR);
         await map(other, 'developers', EDITOR);
-        const grants = (groups: string[]) => mappedGrants(store.reader, provider, groups);
+        const grants = (groups: string[]) => mappedRoles(store.reader, provider, groups);
         const named = ['everybody', 'developers', 'developers', 'unknown', ...Array(120).keys().map(String)];
         const sorted = (await grants(named)).sort((a, b) => (a.group < b.group ? -1 : 1));
         assert.deepEqual(sorted, [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
-import { type CapabilitySet, covers, NO_CAPABILITIES, setOf } from '../../src/contract/capabilities.ts';
+import { type CapabilitySet, capabilitySetOf, covers, NO_CAPABILITIES } from '../../src/contract/capabilities.ts';
 import type { Method } from '../../src/contract/method.ts';
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { withV2beta1 } from '../../src/contract/v2beta1.ts';
@@ -79,7 +79,7 @@ for (const database of databases) {
           for (const { name, token, capabilities } of callers) {
             if (isBrief && !FEW.includes(name)) continue;
             const code = await codeOf(client, method, token);
-            const wanted = setOf(method.capabilities);
+            const wanted = capabilitySetOf(method.capabilities);
             const isChecked = method.access === 'scoped' || CHECKED_BY_HANDLER.has(idOf(method.desc));
             const allowed = !isChecked || covers(capabilities, wanted);
             assert.equal(code !== Code.PERMISSION_DENIED, allowed, `${name} got ${code}`);

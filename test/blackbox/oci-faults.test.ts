@@ -236,7 +236,7 @@ test('a disk that is full in the middle of a push: a clear answer, no part of a 
   const large = Buffer.alloc(40 * 1024 * 1024, 'full');
   const answer = await client.send('POST', `/v2/my-org/app/blobs/uploads/?digest=${digestOf(large)}`, { body: large });
   assert.deepEqual([answer.status, codesIn(answer)], [507, ['UNKNOWN']]);
-  assert.match(answer.body.toString(), /no space left/);
+  assert.match(answer.body.toString(), /the storage for blobs is full/);
   assert.equal((await client.send('HEAD', `/v2/my-org/app/blobs/${digestOf(large)}`)).status, 404);
   assert.equal(readdirSync(registryDirectory(home.dataDir), { recursive: true }).length, filesBefore);
   const manifest = await pushImage(client, 'my-org/app', 'after');

@@ -114,6 +114,49 @@ onEveryDatabase('the registry', (bench) => {
     assert.equal(repos.length, 1);
   });
 
+  test('deletes emit events: one for each tag, as the API does, and one for the manifest or blob', async () => {
+    const { owner, api, db } = bench;
+    const team = await bench.newTeam();
+    const name = `${team.name}/deleted`;
+    const manifest = await pushImage(owner, name, 'v1', 'deleted');
+    const { digest } = manifest;
+    await owner.pushManifest(name, 'v2', manifest);
+    await owner.pushManifest(name, 'v3', manifest);
+    const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
+    const repo = repos[0]?.uid ?? '';
+    const { tags } = await api.call(TagsService.method.listTags, { uidp: { childrenOf: repo } });
+    const eventOf = async (tag: string) => {
+      const events = await eventsAbout(db, tags.find((one) => one.name === tag)?.uid ?? '');
+      return events.filter(({ type }) => type === 'dev.chainguard.api.platform.registry.tag.deleted.v1');
+    };
+
+    assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/v1`)).status, 202);
+    const [deleted, ...more] = await eventOf('v1');
+    assert.equal(more.length, 0);
+    assert.equal(deleted?.bodyType, 'chainguard.platform.registry.v2.DeleteTagRequest');
+    assert.equal(deleted?.extensions.group, bench.server.organization);
+    assert.deepEqual(await eventOf('v2'), []);
+
+    assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/${digest}`)).status, 202);
+    assert.equal((await eventOf('v2')).length, 1);
+    assert.equal((await eventOf('v3')).length, 1);
+    const blob = digestOf(Buffer.from('deleted'));
+    assert.equal((await owner.send('DELETE', `/v2/${name}/blobs/${blob}`)).status, 202);
+    const events = (await eventsAbout(db, repo)).filter(({ type }) => type.startsWith('dev.wharfinger.'));
+    assert.deepEqual(
+      events.map(({ type, scope, body }) => [type, scope, body?.digest, body?.repository]),
+      [
+        ['dev.wharfinger.registry.manifest.deleted.v1', team.uid, digest, name],
+        ['dev.wharfinger.registry.blob.deleted.v1', team.uid, blob, name],
+      ],
+    );
+
+    // A second delete finds nothing and emits nothing.
+    assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/v1`)).status, 404);
+    assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/${digest}`)).status, 404);
+    assert.equal((await eventOf('v1')).length, 1);
+  });
+
   test('pushes and pulls are events that say who, what and when', async () => {
     const { owner, db, server } = bench;
     const team = await bench.newTeam();

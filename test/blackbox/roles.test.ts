@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
-import { listOf } from '../../src/contract/capabilities.ts';
+import { capabilitiesIn } from '../../src/contract/capabilities.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
@@ -35,7 +35,7 @@ everywhere('roles', (bench) => {
       assert.deepEqual(
         roles.map(({ uid, name, description, capabilities }) => ({ uid, name, description, capabilities })),
         builtinRoles
-          .map((role) => ({ ...role, capabilities: listOf(role.capabilities) }))
+          .map((role) => ({ ...role, capabilities: capabilitiesIn(role.capabilities) }))
           .toSorted((a, b) => (a.uid < b.uid ? -1 : 1)),
       );
       const [viewer, another] = (await caller.call(listRoles, { name: 'viewer', uidp: { inRoot: true } })).roles;
@@ -105,7 +105,11 @@ everywhere('roles', (bench) => {
       /capability/i,
     );
     await bad({ name: 'fine', capabilities: [Capability.UNKNOWN] }, 'capabilities[0]', /UNKNOWN/);
-    await bad({ name: 'fine', capabilities: [CAP_REPO_INTERNAL_ADMIN] }, 'capabilities[0]', /needs internal beside it/);
+    await bad(
+      { name: 'fine', capabilities: [CAP_REPO_INTERNAL_ADMIN] },
+      'capabilities[0]',
+      /requires internal in the same role/,
+    );
     assert.deepEqual((await rejects(bench.api.call(getRole, { uid: 'x' }), Code.INVALID_ARGUMENT)).fields, ['uid']);
   });
 

@@ -1,11 +1,11 @@
 import type { DescEnum, DescField, DescFile, DescMessage } from '@bufbuild/protobuf';
 import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
-import { fieldBehaviors } from '../../src/contract/field-behavior.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { FieldBehavior } from '../../src/contract/gen/google/api/field_behavior_pb.js';
 import { resource, resource_reference } from '../../src/contract/gen/google/api/resource_pb.js';
 import { scope } from '../../src/contract/gen/wharfinger/options/v1/options_pb.js';
 import { methodTable } from '../../src/contract/method-table.ts';
+import { fieldOptions } from '../../src/contract/options.ts';
 import type { Declarations } from './facts.ts';
 
 /** The same as `declaredByFacts`, read from our descriptors. */
@@ -53,7 +53,7 @@ function addMessage(found: Declarations, message: DescMessage): void {
       label: labelOf(field),
       oneof: field.oneof?.name,
       jsonName: field.jsonName,
-      behaviors: [...fieldBehaviors(field)].map((behavior) => FieldBehavior[behavior]),
+      behaviors: fieldOptions(field).fieldBehavior.map((behavior) => FieldBehavior[behavior]),
       scope: getOption(field, scope),
       redacted: field.proto.options?.debugRedact ?? false,
       deprecated: field.deprecated,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { create, type DescMethodUnary, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
-import { createAccess } from '../../src/access/access.ts';
 import { anonymousCaller } from '../../src/access/caller.ts';
+import { createGrantCache } from '../../src/access/grant-cache.ts';
 import { type Code, unauthenticated } from '../../src/base/errors.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
@@ -20,9 +20,10 @@ import { identityProviders } from '../../src/domains/iam/identity-providers/iden
 import { builtinRoles, OWNER } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../../src/domains/iam/roles/role-bindings.ts';
 import { syncBuiltinRoles } from '../../src/domains/iam/roles/sync-builtin-roles.ts';
+import type { AuthenticateFederated, FederatedClaims } from '../../src/identity/federation/federated-login.ts';
 import { createAuthenticator } from '../../src/identity/login/authenticate.ts';
-import type { AuthenticateUpstream, UpstreamClaims } from '../../src/identity/sts/exchange.ts';
-import { createIssuer } from '../../src/identity/sts/issuer.ts';
+import { createTokenIssuer } from '../../src/identity/sts/token-issuer.ts';
+import { createCallObserver } from '../../src/pipeline/observe.ts';
 import { createPipeline } from '../../src/pipeline/pipeline.ts';
 import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
@@ -30,7 +31,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Database } from '../support/databases.ts';
 import { silent } from '../support/server.ts';
 
-export const OURS = 'https://wharf.example.com';
+export const SERVER_URL = 'https://wharf.example.com';
 export const ISSUER = 'https://issuer.example.com';
 export const viewer = builtinRoles.find(({ name }) => name === 'viewer') ?? assert.fail();
 export { OWNER };
@@ -39,39 +40,46 @@ export const refused = (code: Code, message: RegExp) => ({ name: 'ApiError', cod
 
 const methods = new Map(methodTable(files).map((method) => [method.id, method]));
 
-interface Narrowing {
+interface TokenRestriction {
   readonly scopes?: string[];
   readonly cap?: string[];
   readonly identity?: string;
 }
 
-export type House = Awaited<ReturnType<typeof openHouse>>;
+export type TestServer = Awaited<ReturnType<typeof openTestServer>>;
 
 /**
- * A server without its wires: everything from the pipeline down is real but other issuers, whose tokens are names in a
- * table. It has an organization with one team.
+ * Creates a server without REST, gRPC and OCI. Only the other issuers are simulated: their tokens are keys of a map.
+ * The server has an organization with one team.
  */
-export async function openHouse(database: Database) {
+export async function openTestServer(database: Database) {
   const home = await database.home();
   const store = await openStore(home);
   const time = { now: Date.UTC(2026, 0, 1) };
   const clock = () => time.now;
   const org = newUid(ROOT);
   const team = newUid(org);
-  const people = new Map<string, UpstreamClaims>();
+  const claimsByToken = new Map<string, FederatedClaims>();
 
-  const verifyStranger = async (token: string): Promise<UpstreamClaims> => {
-    const claims = people.get(token);
+  const verifyUnregistered = async (token: string): Promise<FederatedClaims> => {
+    const claims = claimsByToken.get(token);
     if (!claims) throw unauthenticated('the signature of the token is not valid');
     return claims;
   };
-  const authenticateUpstream: AuthenticateUpstream = async (token, { identity }) => {
-    const claims = await verifyStranger(token);
+  const authenticateFederated: AuthenticateFederated = async (token, { identity }) => {
+    const claims = await verifyUnregistered(token);
     return { ...claims, identity: identity ?? stableUid(claims.issuer, claims.subject) };
   };
-  const publicUrl = () => OURS;
+  const publicUrl = () => SERVER_URL;
   const masterKey = randomBytes(32);
-  const issuer = await createIssuer({ store, masterKey, clock, publicUrl, verifyStranger, authenticateUpstream });
+  const issuer = await createTokenIssuer({
+    store,
+    masterKey,
+    clock,
+    publicUrl,
+    verifyUnregistered,
+    authenticateFederated,
+  });
   const call = createPipeline({
     operations: {
       ...createOperations(createPageTokens(randomBytes(32)), {
@@ -86,20 +94,19 @@ export async function openHouse(database: Database) {
     authenticate: createAuthenticator({
       db: store.reader,
       clock,
-      tokens: issuer.tokens,
-      upstream: authenticateUpstream,
-      access: createAccess(store.reader),
+      accessTokens: issuer.accessTokens,
+      authenticateFederated,
+      grantCache: createGrantCache(store.reader),
       publicUrl,
-      seen() {},
+      recordLastSeen() {},
     }),
     anonymous: anonymousCaller,
     clock,
     timeoutMs: 10_000,
-    log: silent,
-    metrics: createMetrics(),
+    observer: createCallObserver({ log: silent, metrics: createMetrics() }),
   });
 
-  async function ask<M extends DescMethodUnary>(
+  async function callMethod<M extends DescMethodUnary>(
     desc: M,
     token: string | undefined,
     request: MessageInitShape<M['input']>,
@@ -116,10 +123,10 @@ export async function openHouse(database: Database) {
     return response as MessageShape<M['output']>;
   }
 
-  /** A token of ours for one of somebody else, or for another of ours. */
-  async function exchange(token: string, narrowing: Narrowing = {}): Promise<string> {
-    const request = { aud: [OURS], ...narrowing };
-    return (await ask(SecurityTokenService.method.exchange, token, request)).token;
+  /** Exchanges a federated token or an access token for an access token. */
+  async function exchange(token: string, restriction: TokenRestriction = {}): Promise<string> {
+    const request = { aud: [SERVER_URL], ...restriction };
+    return (await callMethod(SecurityTokenService.method.exchange, token, request)).token;
   }
 
   async function newGroup(name: string, uid: string, parent: string): Promise<void> {
@@ -132,25 +139,25 @@ export async function openHouse(database: Database) {
     await store.write((tx) => insert(tx, roleBindings, draft, time.now));
   }
 
-  /** Somebody with a token of another issuer, and the uid that they will have. */
-  function newcomer(claims: Partial<UpstreamClaims> = {}): { token: string; uid: string; subject: string } {
-    const token = `newcomer-${people.size}`;
-    const full = { issuer: ISSUER, subject: token, audiences: [OURS], ...claims };
-    people.set(token, full);
+  /** Returns a federated token of a user without identity, and the uid that registration will give. */
+  function unregisteredUser(claims: Partial<FederatedClaims> = {}): { token: string; uid: string; subject: string } {
+    const token = `user-${claimsByToken.size}`;
+    const full = { issuer: ISSUER, subject: token, audiences: [SERVER_URL], expires: Infinity, ...claims };
+    claimsByToken.set(token, full);
     return { token, uid: stableUid(full.issuer, full.subject), subject: full.subject };
   }
 
-  /** Somebody who is in already: a person, or an identity of a group, with a token of another issuer and one of ours. */
-  async function member(parent: string = ROOT) {
-    const { token: upstream, uid: stable, subject } = newcomer();
+  /** Creates the identity of a user, or one of a group, and returns it with a federated token and an access token. */
+  async function newIdentity(parent: string = ROOT) {
+    const { token: federatedToken, uid: stable, subject } = unregisteredUser();
     const uid = parent === ROOT ? stable : newUid(parent);
     const value = { iss: { case: 'issuer', value: ISSUER }, sub: { case: 'subject', value: subject } } as const;
     const message = create(IdentitySchema, { name: 'member', relationship: { case: 'claimMatch', value } });
     await store.write((tx) => insert(tx, identities, { message, uid, parent }, time.now));
-    return { uid, upstream, token: await exchange(upstream, { identity: uid }) };
+    return { uid, federatedToken, token: await exchange(federatedToken, { identity: uid }) };
   }
 
-  /** An identity provider that lets people into `parent` as viewers. */
+  /** Creates an identity provider whose default role is viewer. */
   async function newProvider(issuer: string, clientId: string, parent: string): Promise<string> {
     const uid = newUid(parent);
     const configuration = { case: 'oidc', value: { issuer, clientId } } as const;
@@ -159,12 +166,12 @@ export async function openHouse(database: Database) {
     return uid;
   }
 
-  /** The code of an invite into the team, as a viewer, for one use. */
+  /** Creates an invite to the team with the role viewer for one use, and returns its code. */
   async function newInvite(email = ''): Promise<string> {
-    const { uid, token } = await member();
+    const { uid, token } = await newIdentity();
     await bind(uid, org, OWNER.uid);
     const groupInvite = { roleUid: viewer.uid, ttl: { seconds: 3600n }, singleUse: true, email };
-    return (await ask(GroupInvitesService.method.createGroupInvite, token, { parent: team, groupInvite })).code;
+    return (await callMethod(GroupInvitesService.method.createGroupInvite, token, { parent: team, groupInvite })).code;
   }
 
   async function close(): Promise<void> {
@@ -175,5 +182,19 @@ export async function openHouse(database: Database) {
   await syncBuiltinRoles(store, clock);
   await newGroup('organization', org, ROOT);
   await newGroup('team', team, org);
-  return { store, time, org, team, ask, exchange, newGroup, bind, newcomer, member, newProvider, newInvite, close };
+  return {
+    store,
+    time,
+    org,
+    team,
+    callMethod,
+    exchange,
+    newGroup,
+    bind,
+    unregisteredUser,
+    newIdentity,
+    newProvider,
+    newInvite,
+    close,
+  };
 }

@@ -1,4 +1,4 @@
-import { nameOf } from '../../src/contract/capabilities.ts';
+import { capabilityName } from '../../src/contract/capabilities.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { type Group, GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService, type Identity } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -121,7 +121,7 @@ export const roles: Pair<v1Roles.Role, Role> = {
       uid,
       name,
       description,
-      capabilities: capabilities.map(nameOf),
+      capabilities: capabilities.map(capabilityName),
     }),
   },
 };

@@ -4,7 +4,7 @@ import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/caller.ts';
 import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
-import { setOf } from '../../src/contract/capabilities.ts';
+import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
   type Advisory,
   AdvisorySchema,
@@ -30,16 +30,16 @@ const LIST = method.capabilities;
 type Request = MessageInitShape<typeof ListAdvisoriesRequestSchema>;
 
 /** The filters of a request. */
-type Asked = Partial<Omit<ListAdvisoriesRequest, '$typeName' | '$unknown' | 'uidp'>>;
+type Filters = Partial<Omit<ListAdvisoriesRequest, '$typeName' | '$unknown' | 'uidp'>>;
 
 const { facetOrders: _, ...everyOrder } = advisories;
 
-/** The same rows under declarations that make the engine go different ways. */
-const variants: readonly { readonly what: string; readonly resource: Resource<typeof AdvisorySchema> }[] = [
-  { what: 'advisories, whose facets have one order', resource: advisories },
-  { what: 'facets with every order', resource: defineResource({ ...everyOrder, kind: 'every order' }) },
+/** The same rows under declarations for which the engine chooses different access paths. */
+const variants: readonly { readonly name: string; readonly resource: Resource<typeof AdvisorySchema> }[] = [
+  { name: 'advisories, whose facets have one order', resource: advisories },
+  { name: 'facets with every order', resource: defineResource({ ...everyOrder, kind: 'every order' }) },
   {
-    what: 'facets in uid order, and references',
+    name: 'facets in uid order, and references',
     resource: defineResource({
       ...advisories,
       kind: 'references',
@@ -86,7 +86,7 @@ const WORDS = [
 const ROWS = 90;
 const START = 1_700_000_000_000;
 
-/** Some of the same few values again and again, so that any two filters have something in common. */
+/** Uses few different values, so that any two filters have matching rows in common. */
 const anyAdvisory = (i: number): Advisory => {
   const of = <T>(values: readonly T[], step: number): T => values[(i * step + (i >> 3)) % values.length] as T;
   return create(AdvisorySchema, {
@@ -108,43 +108,43 @@ const anyAdvisory = (i: number): Advisory => {
   });
 };
 
-/** What the index must agree with, by looking at each advisory alone. */
-function matches(advisory: Advisory, asked: Asked): boolean {
+/** The model that the index must agree with: checks each advisory on its own. */
+function matches(advisory: Advisory, filters: Filters): boolean {
   const { events } = advisory;
-  const anyOf = <T>(wanted: readonly T[] | undefined, own: readonly T[]): boolean =>
-    wanted === undefined || wanted.length === 0 || wanted.some((value) => own.includes(value));
+  const anyOf = <T>(values: readonly T[] | undefined, own: readonly T[]): boolean =>
+    values === undefined || values.length === 0 || values.some((value) => own.includes(value));
   const typeOf = (event: Advisory['events'][number]) => EVENT_TYPES[EVENTS.indexOf(event.type.case as 'fixed')];
   const last = events.at(-1);
   return (
-    anyOf(asked.advisoryIds, [advisory.advisoryId]) &&
-    anyOf(asked.legacyAdvisoryIds, [advisory.legacyAdvisoryId ?? '']) &&
-    anyOf(asked.artifactNames, [advisory.artifactName]) &&
-    anyOf(asked.artifactTypes, [advisory.artifactType]) &&
-    anyOf(asked.artifactArchitectures, [advisory.artifactArchitecture]) &&
-    anyOf(asked.componentNames, [advisory.componentName]) &&
-    anyOf(asked.componentTypes, [advisory.componentType]) &&
-    anyOf(asked.componentLocations, [advisory.componentLocation]) &&
-    anyOf(asked.aliases, advisory.aliases) &&
-    anyOf(asked.origin ? [asked.origin] : [], [advisory.artifactName]) &&
+    anyOf(filters.advisoryIds, [advisory.advisoryId]) &&
+    anyOf(filters.legacyAdvisoryIds, [advisory.legacyAdvisoryId ?? '']) &&
+    anyOf(filters.artifactNames, [advisory.artifactName]) &&
+    anyOf(filters.artifactTypes, [advisory.artifactType]) &&
+    anyOf(filters.artifactArchitectures, [advisory.artifactArchitecture]) &&
+    anyOf(filters.componentNames, [advisory.componentName]) &&
+    anyOf(filters.componentTypes, [advisory.componentType]) &&
+    anyOf(filters.componentLocations, [advisory.componentLocation]) &&
+    anyOf(filters.aliases, advisory.aliases) &&
+    anyOf(filters.origin ? [filters.origin] : [], [advisory.artifactName]) &&
     anyOf(
-      asked.eventReviewStates,
+      filters.eventReviewStates,
       events.map((event) => event.reviewState),
     ) &&
     anyOf(
-      asked.eventAuthors,
+      filters.eventAuthors,
       events.map((event) => event.author),
     ) &&
     anyOf(
-      asked.eventReviewers,
+      filters.eventReviewers,
       events.map((event) => event.reviewer),
     ) &&
     anyOf(
-      asked.eventTypes,
+      filters.eventTypes,
       events.map((event) => typeOf(event) ?? 0),
     ) &&
-    (asked.latestEventType === undefined || (last !== undefined && typeOf(last) === asked.latestEventType)) &&
-    !events.some((event) => asked.excludeEventAuthors?.includes(event.author)) &&
-    (asked.query ?? '').split(' ').every((word) => word === '' || isFoundBy(advisory, word.toLowerCase()))
+    (filters.latestEventType === undefined || (last !== undefined && typeOf(last) === filters.latestEventType)) &&
+    !events.some((event) => filters.excludeEventAuthors?.includes(event.author)) &&
+    (filters.query ?? '').split(' ').every((word) => word === '' || isFoundBy(advisory, word.toLowerCase()))
   );
 }
 
@@ -186,36 +186,36 @@ function sorted(rows: readonly Stored[], order: keyof typeof ORDERS): string[] {
 }
 
 for (const database of databases) {
-  for (const { what, resource } of variants) {
-    describe(`filtering ${what} on ${database.name}`, () => {
+  for (const { name, resource } of variants) {
+    describe(`filtering ${name} on ${database.name}`, () => {
       let store: Store;
-      let known: Stored[] = [];
+      let stored: Stored[] = [];
       const lister = createLister(resource, ListAdvisoriesRequestSchema, createPageTokens(Buffer.alloc(32)));
       const org = newUid(ROOT);
       const team = newUid(org);
       const [crew, leaf] = [newUid(team), newUid(org)];
-      const places = [org, team, crew, leaf, newUid(ROOT)];
+      const groups = [org, team, crew, leaf, newUid(ROOT)];
 
       before(async () => {
         store = await temporaryStore(database);
         await store.write(async (tx) => {
-          // In batches of different times; the last place is in another organization.
+          // In batches of different times. The last group is in another organization.
           for (let i = 0; i < ROWS; i += 15) {
             const drafts = Array.from({ length: 15 }, (_, k) => {
-              const parent = places[(i + k) % 7 > 4 ? 3 : (i + k) % 7] ?? org;
+              const parent = groups[(i + k) % 7 > 4 ? 3 : (i + k) % 7] ?? org;
               return { message: anyAdvisory(i + k), uid: newUid(parent), parent };
             });
-            known.push(...(await insertAll(tx, resource, drafts, START + ((i * 7) % 40))));
+            stored.push(...(await insertAll(tx, resource, drafts, START + ((i * 7) % 40))));
           }
-          // Some change, some go.
+          // Updates some of them and deletes others.
           for (let i = 0; i < ROWS; i += 4) {
-            const before = known[i] as Stored<Advisory>;
+            const before = stored[i] as Stored<Advisory>;
             const { advisoryId } = before.message;
             const message = { ...clone(AdvisorySchema, anyAdvisory(i * 11 + 5)), uid: before.uid, advisoryId };
-            known[i] = await update(tx, resource, before, { message, state: undefined }, START + 50 + (i % 3));
+            stored[i] = await update(tx, resource, before, { message, state: undefined }, START + 50 + (i % 3));
           }
-          for (let i = 0; i < ROWS; i += 9) await deleteOne(tx, resource, known[i] as Stored);
-          known = known.filter((_, i) => i % 9 !== 0);
+          for (let i = 0; i < ROWS; i += 9) await deleteOne(tx, resource, stored[i] as Stored);
+          stored = stored.filter((_, i) => i % 9 !== 0);
         });
       });
       after(async () => {
@@ -224,7 +224,7 @@ for (const database of databases) {
       });
 
       async function all(scopes: readonly string[], request: Request): Promise<string[]> {
-        const grants = scopes.map((group) => ({ group, capabilities: setOf(LIST) }));
+        const grants = scopes.map((group) => ({ group, capabilities: capabilitySetOf(LIST) }));
         const caller = createCaller(newUid(ROOT), undefined, grants);
         const ctx = { method: method as NonNullable<typeof method>, caller, authorization: undefined, now: 0 };
         const found: string[] = [];
@@ -234,7 +234,7 @@ for (const database of databases) {
           const { messages, nextPageToken, totalCount } = await lister({ ...ctx, db: store.reader }, message);
           found.push(...messages.map((one) => (one as Advisory).uid));
           pageToken = nextPageToken;
-          if (pageToken === '') assert.equal(totalCount, found.length, 'totalCount is the number of rows visited');
+          if (pageToken === '') assert.equal(totalCount, found.length, 'totalCount is the number of rows on all pages');
         } while (pageToken !== '');
         return found;
       }
@@ -242,7 +242,7 @@ for (const database of databases) {
       test('agrees with a model for any filters, order, caller and page size', async () => {
         const some = <T>(values: readonly T[]) =>
           fc.array(fc.constantFrom(...values.filter((v) => v !== '' && v !== 0)), { minLength: 1, maxLength: 3 });
-        const filters = {
+        const filterValues = {
           advisoryIds: some(Array.from({ length: 12 }, (_, i) => anyAdvisory(i).advisoryId)),
           legacyAdvisoryIds: some(['OLD-1-0', 'OLD-1-4']),
           artifactNames: some(NAMES),
@@ -261,43 +261,43 @@ for (const database of databases) {
           latestEventType: fc.constantFrom(...EVENT_TYPES),
           query: some(WORDS).map((words) => words.join(' ')),
         };
-        const asked = fc
-          .subarray(Object.keys(filters) as (keyof typeof filters)[], { maxLength: 3 })
-          .chain((fields) => fc.record<Asked>(Object.fromEntries(fields.map((f) => [f, filters[f]]))));
-        const place = fc.constantFrom(...places);
+        const filters = fc
+          .subarray(Object.keys(filterValues) as (keyof typeof filterValues)[], { maxLength: 3 })
+          .chain((fields) => fc.record<Filters>(Object.fromEntries(fields.map((f) => [f, filterValues[f]]))));
+        const group = fc.constantFrom(...groups);
         const uidp = fc.oneof(
           fc.constantFrom({}, { descendantsOf: org }),
-          place.map((descendantsOf) => ({ descendantsOf })),
-          place.map((childrenOf) => ({ childrenOf })),
-          fc.array(fc.nat(known.length - 1), { minLength: 1, maxLength: 40 }).map((at) => ({
-            ids: at.map((i) => known[i]?.uid ?? ''),
+          group.map((descendantsOf) => ({ descendantsOf })),
+          group.map((childrenOf) => ({ childrenOf })),
+          fc.array(fc.nat(stored.length - 1), { minLength: 1, maxLength: 40 }).map((indexes) => ({
+            ids: indexes.map((i) => stored[i]?.uid ?? ''),
           })),
         );
         const request = fc.record({
-          asked,
+          filters,
           uidp,
           orderBy: fc.constantFrom(...(Object.keys(ORDERS) as (keyof typeof ORDERS)[])),
-          scopes: fc.oneof(fc.constant([org, ...places.slice(4)]), fc.array(place, { minLength: 1, maxLength: 3 })),
+          scopes: fc.oneof(fc.constant([org, ...groups.slice(4)]), fc.array(group, { minLength: 1, maxLength: 3 })),
           pageSize: fc.integer({ min: 1, max: 9 }),
         });
         let nonEmpty = 0;
         await fc.assert(
-          fc.asyncProperty(request, async ({ asked, uidp, orderBy, scopes, pageSize }) => {
-            const at: { descendantsOf?: string; childrenOf?: string; ids?: string[] } = uidp;
-            const expected = known.filter(
+          fc.asyncProperty(request, async ({ filters, uidp, orderBy, scopes, pageSize }) => {
+            const hierarchy: { descendantsOf?: string; childrenOf?: string; ids?: string[] } = uidp;
+            const expected = stored.filter(
               ({ uid, message }) =>
                 scopes.some((scope) => isWithin(uid, scope)) &&
-                (at.descendantsOf === undefined || isWithin(parentOf(uid), at.descendantsOf)) &&
-                (at.childrenOf === undefined || parentOf(uid) === at.childrenOf) &&
-                (at.ids === undefined || at.ids.includes(uid)) &&
-                matches(message as Advisory, asked),
+                (hierarchy.descendantsOf === undefined || isWithin(parentOf(uid), hierarchy.descendantsOf)) &&
+                (hierarchy.childrenOf === undefined || parentOf(uid) === hierarchy.childrenOf) &&
+                (hierarchy.ids === undefined || hierarchy.ids.includes(uid)) &&
+                matches(message as Advisory, filters),
             );
             nonEmpty += expected.length > 0 ? 1 : 0;
-            assert.deepEqual(await all(scopes, { ...asked, uidp, orderBy, pageSize }), sorted(expected, orderBy));
+            assert.deepEqual(await all(scopes, { ...filters, uidp, orderBy, pageSize }), sorted(expected, orderBy));
           }),
           { seed: 31, numRuns: 300 },
         );
-        assert.ok(nonEmpty > 100, `only ${nonEmpty} requests found anything`);
+        assert.ok(nonEmpty > 100, `only ${nonEmpty} lists were not empty`);
       });
     });
   }

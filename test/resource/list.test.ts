@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/caller.ts';
 import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
-import { setOf } from '../../src/contract/capabilities.ts';
+import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
   type Group,
   GroupSchema,
@@ -24,8 +24,8 @@ assert.ok(method);
 const LIST = method.capabilities;
 const lister = createLister(groups, ListGroupsRequestSchema, createPageTokens(Buffer.alloc(32)));
 
-/** What the index must agree with: every row in memory. */
-interface Known {
+/** A row of the model that the index must agree with. */
+interface ModelRow {
   readonly uid: string;
   readonly name: string;
   readonly created: number;
@@ -36,20 +36,20 @@ const NAMES = ['app', 'Zeta'.toLowerCase(), 'a b', 'a-b', 'a.b', 'a_b', 'abc', '
 for (const database of databases) {
   describe(`listing groups on ${database.name}`, () => {
     let store: Store;
-    const known: Known[] = [];
+    const model: ModelRow[] = [];
 
     before(async () => {
       store = await temporaryStore(database);
       await store.write(async (tx) => {
-        // A fixed shape: each new group goes below an earlier one, so that the tree is wide and deep.
+        // Each new group is a child of an earlier one, so that the tree is wide and deep.
         for (let i = 0; i < 120; i++) {
-          const parent = i % 40 === 0 ? ROOT : (known[Math.floor((i * 7) / 9)]?.uid ?? ROOT);
+          const parent = i % 40 === 0 ? ROOT : (model[Math.floor((i * 7) / 9)]?.uid ?? ROOT);
           const name = `${NAMES[i % NAMES.length]}${i % 3 === 0 ? '' : i}${parent === ROOT ? i : ''}`;
-          if (known.some((k) => parentOf(k.uid) === parent && k.name === name)) continue;
+          if (model.some((k) => parentOf(k.uid) === parent && k.name === name)) continue;
           const created = 1_700_000_000_000 + (i % 17);
           const uid = newUid(parent);
           await insert(tx, groups, { message: create(GroupSchema, { name }), uid, parent }, created);
-          known.push({ uid, name, created });
+          model.push({ uid, name, created });
         }
       });
     });
@@ -59,7 +59,7 @@ for (const database of databases) {
       createCaller(
         newUid(ROOT),
         undefined,
-        scopes.map((group) => ({ group, capabilities: setOf(LIST) })),
+        scopes.map((group) => ({ group, capabilities: capabilitySetOf(LIST) })),
       );
 
     const page = (caller: Caller, request: MessageInitShape<typeof ListGroupsRequestSchema>) =>
@@ -79,7 +79,7 @@ for (const database of databases) {
         assert.equal(totalCount, total);
         pageToken = nextPageToken;
       } while (pageToken !== '');
-      assert.equal(found.length, total, 'totalCount is the number of rows visited');
+      assert.equal(found.length, total, 'totalCount is the number of rows on all pages');
       return found;
     }
 
@@ -97,12 +97,12 @@ for (const database of databases) {
         ['created', -1],
         ['uid', -1],
       ],
-    } as const satisfies Record<string, readonly (readonly [keyof Known, 1 | -1])[]>;
+    } as const satisfies Record<string, readonly (readonly [keyof ModelRow, 1 | -1])[]>;
 
-    function sorted(rows: readonly Known[], order: keyof typeof orders): string[] {
-      const terms: (readonly [keyof Known, 1 | -1])[] = [...orders[order]];
+    function sorted(rows: readonly ModelRow[], order: keyof typeof orders): string[] {
+      const terms: (readonly [keyof ModelRow, 1 | -1])[] = [...orders[order]];
       if (!terms.some(([field]) => field === 'uid')) terms.push(['uid', terms[0]?.[1] ?? 1]);
-      const compare = (a: Known, b: Known): number => {
+      const compare = (a: ModelRow, b: ModelRow): number => {
         for (const [field, sign] of terms) {
           if (a[field] !== b[field]) return (a[field] < b[field] ? -1 : 1) * sign;
         }
@@ -112,7 +112,7 @@ for (const database of databases) {
     }
 
     test('agrees with a model for any filter, order, caller and page size', async () => {
-      const anyUid = fc.nat(known.length - 1).map((i) => known[i]?.uid ?? '');
+      const anyUid = fc.nat(model.length - 1).map((i) => model[i]?.uid ?? '');
       const filter = fc.oneof(
         fc.constant({}),
         anyUid.map((descendantsOf) => ({ descendantsOf })),
@@ -133,61 +133,63 @@ for (const database of databases) {
       });
       await fc.assert(
         fc.asyncProperty(request, async ({ filter, order, name, scopes, pageSize }) => {
-          const f: {
+          const hierarchy: {
             descendantsOf?: string;
             childrenOf?: string;
             ancestorsOf?: string;
             inRoot?: boolean;
             ids?: string[];
           } = filter;
-          const matches = ({ uid, name: own }: Known) =>
+          const matches = ({ uid, name: own }: ModelRow) =>
             scopes.some((scope) => isWithin(uid, scope)) &&
-            (f.descendantsOf === undefined || (uid !== f.descendantsOf && isWithin(uid, f.descendantsOf))) &&
-            (f.childrenOf === undefined || parentOf(uid) === f.childrenOf) &&
-            (f.ancestorsOf === undefined || (uid !== f.ancestorsOf && isWithin(f.ancestorsOf, uid))) &&
-            (f.inRoot === undefined || parentOf(uid) === ROOT) &&
-            (f.ids === undefined || f.ids.includes(uid)) &&
+            (hierarchy.descendantsOf === undefined ||
+              (uid !== hierarchy.descendantsOf && isWithin(uid, hierarchy.descendantsOf))) &&
+            (hierarchy.childrenOf === undefined || parentOf(uid) === hierarchy.childrenOf) &&
+            (hierarchy.ancestorsOf === undefined ||
+              (uid !== hierarchy.ancestorsOf && isWithin(hierarchy.ancestorsOf, uid))) &&
+            (hierarchy.inRoot === undefined || parentOf(uid) === ROOT) &&
+            (hierarchy.ids === undefined || hierarchy.ids.includes(uid)) &&
             (name === '' || own === name);
           const found = await all(callerAt(...scopes), { uidp: filter, orderBy: order, name, pageSize });
-          assert.deepEqual(found, sorted(known.filter(matches), order));
+          assert.deepEqual(found, sorted(model.filter(matches), order));
         }),
         { seed: 11, numRuns: 250 },
       );
     });
 
-    test('skip jumps, also from a page token on', async () => {
-      const roots = known.filter(({ uid }) => parentOf(uid) === ROOT).map(({ uid }) => uid);
+    test('skip omits rows, also after a page token', async () => {
+      const roots = model.filter(({ uid }) => parentOf(uid) === ROOT).map(({ uid }) => uid);
       const caller = callerAt(...roots);
-      const expected = sorted(known, 'name');
-      const jumped = await page(caller, { orderBy: 'name', pageSize: 5, skip: 30 });
+      const expected = sorted(model, 'name');
+      const skipped = await page(caller, { orderBy: 'name', pageSize: 5, skip: 30 });
       assert.deepEqual(
-        jumped.messages.map((m) => (m as Group).uid),
+        skipped.messages.map((m) => (m as Group).uid),
         expected.slice(30, 35),
       );
-      assert.equal(jumped.skipped, 30);
-      const next = await page(caller, { orderBy: 'name', pageSize: 5, skip: 10, pageToken: jumped.nextPageToken });
+      assert.equal(skipped.skipped, 30);
+      const next = await page(caller, { orderBy: 'name', pageSize: 5, skip: 10, pageToken: skipped.nextPageToken });
       assert.deepEqual(
         next.messages.map((m) => (m as Group).uid),
         expected.slice(45, 50),
       );
     });
 
-    test('a caller with hundreds of scopes gets one merged list', async () => {
-      const leaves = known
-        .filter(({ uid }) => !known.some((other) => parentOf(other.uid) === uid))
+    test('a caller with hundreds of grants gets one merged list', async () => {
+      const leaves = model
+        .filter(({ uid }) => !model.some((other) => parentOf(other.uid) === uid))
         .map(({ uid }) => uid);
       const missing = Array.from({ length: 400 }, () => newUid(ROOT));
       const found = await all(callerAt(...leaves, ...missing), { orderBy: 'name desc', pageSize: 7 });
       assert.deepEqual(
         found,
         sorted(
-          known.filter(({ uid }) => leaves.includes(uid)),
+          model.filter(({ uid }) => leaves.includes(uid)),
           'name desc',
         ),
       );
     });
 
-    test('a caller without grants sees an empty list', async () => {
+    test('a caller without grants gets an empty list', async () => {
       assert.deepEqual(await all(callerAt(), {}), []);
     });
   });

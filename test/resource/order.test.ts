@@ -7,7 +7,7 @@ import { parseOrder } from '../../src/resource/list/order.ts';
 
 const parse = (text: string) => parseOrder(groups, text);
 
-test('reads fields and directions', () => {
+test('parses fields and directions', () => {
   assert.deepEqual(parse(''), { terms: [], uidDescending: false });
   assert.deepEqual(parse('name'), { terms: [{ field: 'name', descending: false }], uidDescending: false });
   assert.deepEqual(parse('name desc'), { terms: [{ field: 'name', descending: true }], uidDescending: true });
@@ -20,16 +20,16 @@ test('reads fields and directions', () => {
   });
 });
 
-test('both names of the times mean the same', () => {
+test('times have two names', () => {
   assert.deepEqual(parse('created_at desc'), parse('create_time desc'));
   assert.deepEqual(parse('updated_at'), parse('updateTime'));
 });
 
-test('what follows uid does not matter, because uid is unique', () => {
+test('terms after uid are ignored, because uid is unique', () => {
   assert.deepEqual(parse('uid desc, name'), { terms: [], uidDescending: true });
 });
 
-for (const bad of [
+for (const invalid of [
   'size',
   'name sideways',
   'name desc desc',
@@ -37,12 +37,12 @@ for (const bad of [
   'name, name desc',
   'name; DROP TABLE resource',
 ]) {
-  test(`refuses ${JSON.stringify(bad)}`, () => {
-    assert.throws(() => parse(bad), isInvalidOrder);
+  test(`refuses ${JSON.stringify(invalid)}`, () => {
+    assert.throws(() => parse(invalid), isInvalidOrder);
   });
 }
 
-test('any text is an order or a typed refusal', () => {
+test('any other text is refused as an invalid argument', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       try {

@@ -25,11 +25,11 @@ import { insert } from '../../src/resource/write.ts';
 import type { Transaction } from '../../src/store/store.ts';
 import { databases, temporaryStore } from '../support/databases.ts';
 
-const almighty: Caller = { ...anonymousCaller, can: () => true, lacks: () => 0n };
+const allowedCaller: Caller = { ...anonymousCaller, can: () => true, lacks: () => 0n };
 const [method = assert.fail()] = methodTable(files);
 const contextOf = (db: Transaction): WriteContext => ({
   method,
-  caller: almighty,
+  caller: allowedCaller,
   authorization: undefined,
   now: 0,
   db,
@@ -47,11 +47,11 @@ const operation = (name: string) => {
 };
 
 for (const database of databases) {
-  describe(`a write that runs again on ${database.name}`, () => {
-    test('finds its request as it came, also what leaves the message for the private state', async () => {
+  describe(`a write that is retried on ${database.name}`, () => {
+    test('gets an unchanged request, including the fields that are moved to the private state', async () => {
       const store = await temporaryStore(database);
       const conflict = new Error('conflict');
-      /** Runs once for nothing, as a conflict with another server makes it, and then again. */
+      /** Runs the work once and rolls back, as after a conflict with another server, and then again. */
       const twice = async (work: (ctx: WriteContext) => unknown) => {
         const once = store.write(async (db) => {
           await work(contextOf(db));
@@ -64,25 +64,25 @@ for (const database of databases) {
         const parent = newUid(ROOT);
         const message = create(GroupSchema, { name: 'organization' });
         await store.write((db) => insert(db, groups, { message, uid: parent, parent: ROOT }, 0));
-        const configuration = (clientSecret: string) => ({
+        const oidcConfiguration = (clientSecret: string) => ({
           case: 'oidc' as const,
           value: { issuer: 'https://login.example.com', clientId: 'wharf', clientSecret },
         });
-        const creation = create(CreateIdentityProviderRequestSchema, {
+        const createRequest = create(CreateIdentityProviderRequestSchema, {
           parent,
-          identityProvider: { name: 'provider', defaultRole: OWNER.uid, configuration: configuration('first') },
+          identityProvider: { name: 'provider', defaultRole: OWNER.uid, configuration: oidcConfiguration('first') },
         });
         const { uid } = (await twice((ctx) =>
-          operation('CreateIdentityProvider').run(ctx, creation, undefined),
+          operation('CreateIdentityProvider').run(ctx, createRequest, undefined),
         )) as IdentityProvider;
         const secret = async () => (await find(store.reader, identityProviders, uid))?.state?.clientSecret;
         assert.equal(await secret(), 'sealed first');
 
-        const change = create(UpdateIdentityProviderRequestSchema, {
-          identityProvider: { uid, configuration: configuration('second') },
+        const updateRequest = create(UpdateIdentityProviderRequestSchema, {
+          identityProvider: { uid, configuration: oidcConfiguration('second') },
           updateMask: { paths: ['oidc'] },
         });
-        await twice((ctx) => operation('UpdateIdentityProvider').run(ctx, change, undefined));
+        await twice((ctx) => operation('UpdateIdentityProvider').run(ctx, updateRequest, undefined));
         assert.equal(await secret(), 'sealed second');
       } finally {
         await store.close();

@@ -1,4 +1,4 @@
-import { ALPHABET, advisoryIdOf } from '../../src/formats/advisory-id.ts';
+import { ADVISORY_ID_ALPHABET, formatAdvisoryId } from '../../src/formats/advisories/advisory-id.ts';
 
 /** The YAML files of a whole distribution, by name: `count` advisories spread over `files` packages. */
 export function* advisoryFiles(count: number, files: number): Generator<[name: string, text: string]> {
@@ -13,7 +13,9 @@ export function* advisoryFiles(count: number, files: number): Generator<[name: s
 }
 
 const advisoryId = (number: number): string =>
-  advisoryIdOf((place) => Math.floor(number / ALPHABET.length ** (11 - place)) % ALPHABET.length);
+  formatAdvisoryId(
+    (place) => Math.floor(number / ADVISORY_ID_ALPHABET.length ** (11 - place)) % ADVISORY_ID_ALPHABET.length,
+  );
 
 /** What became of a finding, as often as in the public database. */
 const endings = [

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { linkBlob } from '../../src/domains/registry/manifests/blob-links.ts';
-import { readPushed } from '../../src/domains/registry/manifests/manifest.ts';
+import { parsePushedManifest } from '../../src/domains/registry/manifests/manifest.ts';
 import { putManifest } from '../../src/domains/registry/manifests/manifests.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -44,7 +44,7 @@ export async function push(
 ): Promise<Descriptor> {
   const text = JSON.stringify({ schemaVersion: 2, ...manifest });
   const { mediaType, digest, size } = descriptorOf(manifest.mediaType, text);
-  const pushed = await readPushed({ digest, mediaType, bytes: Buffer.from(text) }, async () =>
+  const pushed = await parsePushedManifest({ digest, mediaType, bytes: Buffer.from(text) }, async () =>
     config === undefined ? undefined : Buffer.from(config),
   );
   await store.write((db) => putManifest({ db, now, actor }, repo, pushed, tag));

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { v8Flags } from '../../src/cli/v8-flags.ts';
 import type { Home } from './databases.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
@@ -22,7 +23,7 @@ export interface ServerProcess {
 
 /** A server in a process of its own, as `npm start` runs it. */
 export async function spawnServer(home: Home, env: Record<string, string> = {}): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [PROGRAM, 'serve'], {
+  const child = spawn(process.execPath, [...v8Flags, PROGRAM, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { example } from '../help.ts';
+import { addExamples } from '../help.ts';
 import { addExplain } from './explain.ts';
 import { addLogin, addLogout } from './login.ts';
 import { addStaticKeys } from './static-key.ts';
@@ -7,8 +7,8 @@ import { addStatus } from './status.ts';
 import { addToken } from './token.ts';
 
 export function addAuth(program: Command): void {
-  const auth = program.command('auth').description('logging in, tokens, and who may do what');
-  example(auth, 'wharf auth status');
+  const auth = program.command('auth').description('log in, manage tokens and explain permissions');
+  addExamples(auth, 'wharf auth status');
   addLogin(auth);
   addLogout(auth);
   addToken(auth);

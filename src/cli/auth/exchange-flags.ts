@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import type { Wish } from './session.ts';
+import type { TokenRequest } from './token-exchange.ts';
 
-/** The flags that say what a token shall be good for. */
+/** The flags that restrict a token. */
 export interface ExchangeFlags {
   readonly audience?: readonly string[];
   readonly identity?: string;
@@ -12,18 +12,18 @@ export interface ExchangeFlags {
 
 const collect = (text: string, before: readonly string[] = []): readonly string[] => [...before, text];
 
-const repeatable = (flags: string, meaning: string): Option =>
-  new Option(flags, `${meaning} (repeatable)`).argParser(collect);
+const repeatable = (flags: string, description: string): Option =>
+  new Option(flags, `${description} (repeatable)`).argParser(collect);
 
 export const audienceOption = (): Option =>
-  repeatable('--audience <name>', 'whom the token is meant for, unless the server');
-export const scopeOption = (): Option => repeatable('--scope <uid>', 'the only place where the token shall be good');
+  repeatable('--audience <name>', 'an audience of the token (default: the server)');
+export const scopeOption = (): Option => repeatable('--scope <uid>', 'restrict the token to this group');
 export const capOption = (): Option =>
-  repeatable('--cap <capability>', 'the only capability that the token shall carry, such as groups.list');
+  repeatable('--cap <capability>', 'restrict the token to this capability, such as groups.list');
 export const identityOption = (): Option =>
-  new Option('--identity <uid>', 'the identity to act as, where several match the token');
+  new Option('--identity <uid>', 'the identity to act as, if several match the token');
 
-export const wishOf = ({ audience, identity, identityProvider, scope, cap }: ExchangeFlags): Wish => ({
+export const tokenRequestOf = ({ audience, identity, identityProvider, scope, cap }: ExchangeFlags): TokenRequest => ({
   audiences: audience,
   identity,
   identityProvider,

@@ -1,12 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { addClientOptions, contextOf } from '../context.ts';
-import { example } from '../help.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import { addExamples } from '../help.ts';
 import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
-import { plain, visible } from '../output/text.ts';
+import { escapeForTerminal, formatValue } from '../output/text.ts';
 
-/** What the server answers, as far as it is printed. */
+/** The printed fields of the response. */
 interface Explanation {
   readonly allowed?: boolean;
   readonly explanation?: string;
@@ -18,27 +18,27 @@ interface Explanation {
 export function addExplain(auth: Command): void {
   const command = auth
     .command('explain')
-    .description('say which role binding allows something, or what is missing')
-    .argument('<capability>', 'a dotted name, such as groups.list')
-    .argument('<uid>', 'a group, or anything in it')
-    .option('--identity <uid>', 'whom to ask about, unless yourself');
+    .description('show which role binding grants a capability, or which one is missing')
+    .argument('<capability>', 'the name of a capability, such as groups.list')
+    .argument('<uid>', 'a group, or a resource in a group')
+    .option('--identity <uid>', 'the identity to check (default: yours)');
   addClientOptions(command);
-  example(
+  addExamples(
     command,
     'wharf auth explain groups.create $GROUP',
     'wharf auth explain repos.list $GROUP --identity $IDENTITY',
   );
   command.action(async (capability: string, uid: string, { identity }: { identity?: string }) => {
-    const context = await contextOf(command);
+    const context = await readContext(command);
     const { createApi } = await import('../client/api.ts');
     const { AccessService } = await import('../../contract/gen/wharfinger/access/v1/access_pb.js');
     const fields = { capability, uid, identity };
-    const answer: JsonObject = await createApi(context).call(AccessService.method.explain, { fields });
-    print(context, answer, () => explanationText(answer));
+    const response: JsonObject = await createApi(context).call(AccessService.method.explain, { fields });
+    print(context, response, () => explanationText(response));
   });
 }
 
-/** In plain words: the decision, and what it rests on or what would change it. */
+/** The decision, and the role bindings that allow it or that would allow it. */
 function explanationText({
   allowed = false,
   explanation = '',
@@ -46,20 +46,20 @@ function explanationText({
   groups = [],
   roles = [],
 }: Explanation): string {
-  const parts = [`${allowed ? 'yes' : 'no'}: ${visible(explanation)}\n`];
+  const parts = [`${allowed ? 'yes' : 'no'}: ${escapeForTerminal(explanation)}\n`];
   if (bindings.length > 0) {
     const rows = bindings.map((binding) => [
-      plain(binding.uid) || '(hidden from you)',
-      plain(binding.roleName || binding.roleUid),
-      plain(binding.groupUid),
+      formatValue(binding.uid) || '(hidden from you)',
+      formatValue(binding.roleName || binding.roleUid),
+      formatValue(binding.groupUid),
     ]);
     parts.push(tableText(['BINDING', 'ROLE', 'GROUP'], rows));
   }
   if (groups.length > 0) {
-    const names = roles.map(({ name }) => plain(name)).join(', ');
-    const places = groups.map((uid) => `  ${plain(uid)}\n`).join('');
+    const names = roles.map(({ name }) => formatValue(name)).join(', ');
+    const groupLines = groups.map((uid) => `  ${formatValue(uid)}\n`).join('');
     parts.push(
-      `a role binding${names && ` with one of these roles: ${names}`}\nin one of these groups would allow it:\n${places}`,
+      `A role binding${names && ` with one of these roles: ${names}`}\nin one of these groups would allow it:\n${groupLines}`,
     );
   }
   return parts.join('\n');

@@ -1,15 +1,17 @@
 import { type Command, Option } from 'commander';
-import { duration } from '../../config-values.ts';
-import { addClientOptions, checked, contextOf, ownerToken } from '../context.ts';
-import { example } from '../help.ts';
+import { durationParser } from '../../config-values.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import { addExamples } from '../help.ts';
+import { optionParser } from '../option-value.ts';
 import {
   audienceOption,
   capOption,
   type ExchangeFlags,
   identityOption,
   scopeOption,
-  wishOf,
+  tokenRequestOf,
 } from './exchange-flags.ts';
+import { ownerToken } from './owner-token.ts';
 
 interface TokenFlags extends ExchangeFlags {
   readonly lifetime?: number;
@@ -19,37 +21,37 @@ interface TokenFlags extends ExchangeFlags {
 export function addToken(auth: Command): void {
   const command = auth
     .command('token')
-    .description('print the token that commands send, or one that is good for less')
+    .description('print the token that commands send, or exchange it for a restricted one')
     .addOption(
-      new Option('--lifetime <time>', "how long a token of the data directory's owner is good for, up to 24h")
+      new Option('--lifetime <time>', 'the lifetime of a token for the owner of the data directory, at most 24h')
         .conflicts(['token', 'audience', 'identity', 'scope', 'cap'])
-        .argParser(checked(duration('1s', '24h'))),
+        .argParser(optionParser(durationParser('1s', '24h'))),
     )
     .addOption(audienceOption())
     .addOption(identityOption())
     .addOption(scopeOption())
     .addOption(capOption());
   addClientOptions(command);
-  example(
+  addExamples(
     command,
     'TOKEN=$(wharf auth token)',
     'wharf auth token --data /srv/wharf --lifetime 8h',
     'wharf auth token --scope $GROUP --cap groups.list',
   );
   command.action(async ({ lifetime, data, ...flags }: TokenFlags) => {
-    const context = await contextOf(command);
+    const context = await readContext(command);
     const print = (token: string): void => context.terminal.out(`${token}\n`);
     if (lifetime !== undefined) {
       print(await ownerToken(data, { lifetimeSeconds: lifetime / 1000 }));
       return;
     }
     const token = await context.token();
-    const wish = wishOf(flags);
-    if (Object.values(wish).every((part) => part === undefined)) {
+    const request = tokenRequestOf(flags);
+    if (Object.values(request).every((part) => part === undefined)) {
       print(token);
       return;
     }
-    const { exchangeToken } = await import('./session.ts');
-    print((await exchangeToken(context, token, wish)).token);
+    const { exchangeToken } = await import('./token-exchange.ts');
+    print((await exchangeToken(context, token, request)).token);
   });
 }

@@ -5,7 +5,7 @@ import { httpStatus, statusJson } from '../../transport/error-status.ts';
 import { type CliError, ExitCode } from '../exit-codes.ts';
 import { apiError } from './api-error.ts';
 
-/** An error of the server as a client gets it. */
+/** An error of the server as a client receives it. */
 function received(error: ApiError): CliError {
   const context = { domain: 'iam', serviceDomain: 'wharfinger.dev', requestId: 'r1' };
   const text = JSON.stringify(statusJson(error, context));
@@ -34,7 +34,7 @@ test('precondition violations have their type', () => {
   assert.deepEqual(error.details, ['RESOURCE_NOT_EMPTY: cannot delete group with child groups', 'request id: r1']);
 });
 
-test('a refusal says how to learn more', () => {
+test('a permission error suggests wharf auth explain', () => {
   const error = received(denied('needs more', { capabilities: 'groups.create, groups.list', scope: 'u' }));
   assert.equal(error.exitCode, ExitCode.denied);
   assert.deepEqual(error.details, ['to see why: wharf auth explain groups.create u', 'request id: r1']);
@@ -59,8 +59,9 @@ test('every code has its exit code', () => {
   }
 });
 
-test('what is no error of the API is told by its status', () => {
-  const answer = (status: number, text: string) => apiError('http://proxy', { status, statusText: 'Some Words', text });
+test('a response that is not an API error is classified by its status', () => {
+  const errorFor = (status: number, text: string) =>
+    apiError('http://proxy', { status, statusText: 'Some Words', text });
   for (const [status, exitCode] of [
     [401, 3],
     [403, 4],
@@ -70,10 +71,10 @@ test('what is no error of the API is told by its status', () => {
     [503, 9],
     [504, 9],
   ] as const) {
-    assert.equal(answer(status, '<html>').exitCode, exitCode, String(status));
+    assert.equal(errorFor(status, '<html>').exitCode, exitCode, String(status));
   }
-  assert.equal(answer(502, '').message, 'http://proxy is reachable but answered 502 Some Words');
+  assert.equal(errorFor(502, '').message, 'http://proxy is reachable but answered 502 Some Words');
   for (const text of ['null', '[]', '{"code":"5"}', '{"code":5}', '{"code":5,"message":"m","details":7}']) {
-    assert.ok(answer(500, text).message, text);
+    assert.ok(errorFor(500, text).message, text);
   }
 });

@@ -1,6 +1,6 @@
 import { CliError, ExitCode, exitCodeOf } from '../exit-codes.ts';
-import type { HttpAnswer } from './http.ts';
-import { parseObject } from './json.ts';
+import type { HttpResponse } from './http.ts';
+import { parseJsonObject } from './json.ts';
 
 interface Status {
   readonly code: number;
@@ -8,7 +8,7 @@ interface Status {
   readonly details: readonly Detail[];
 }
 
-/** The details that people can do something with; `@type` tells which fields there are. */
+/** The details of a status that are printed. */
 interface Detail {
   readonly '@type'?: string;
   readonly fieldViolations?: readonly { readonly field?: string; readonly description?: string }[];
@@ -17,34 +17,34 @@ interface Detail {
   readonly requestId?: string;
 }
 
-/** An answer that is no success, in words: the message, what is wrong in particular, and the request id for the log. */
-export function apiError(server: string, answer: Omit<HttpAnswer, 'headers'>): CliError {
-  const status = parseStatus(answer.text);
-  if (status === undefined) return strangeAnswer(server, answer);
+/** The error for a response that is not a success: its message, its violations, and the request id. */
+export function apiError(server: string, response: Omit<HttpResponse, 'headers'>): CliError {
+  const status = parseStatus(response.text);
+  if (status === undefined) return unexpectedResponse(server, response);
   const { details } = status;
   const lines = [
     ...details.flatMap(({ fieldViolations = [] }) => fieldViolations.map((v) => `${v.field}: ${v.description}`)),
     ...details.flatMap(({ violations = [] }) => violations.map((v) => `${v.type}: ${v.description}`)),
-    ...details.flatMap(({ metadata }) => hint(metadata)),
+    ...details.flatMap(({ metadata }) => explainHint(metadata)),
     ...details.flatMap(({ requestId }) => (requestId ? [`request id: ${requestId}`] : [])),
   ];
   return new CliError(exitCodeOf(status.code), status.message, lines);
 }
 
-/** A refusal says which capability was missing where; we know who can tell more. */
-function hint({ capabilities, scope }: Readonly<Record<string, string>> = {}): string[] {
+/** A permission error names the missing capability and its scope, which `wharf auth explain` takes. */
+function explainHint({ capabilities, scope }: Readonly<Record<string, string>> = {}): string[] {
   const [capability] = capabilities?.split(', ') ?? [];
   return capability && scope ? [`to see why: wharf auth explain ${capability} ${scope}`] : [];
 }
 
 function parseStatus(text: string): Status | undefined {
-  const { code, message, details } = parseObject(text) ?? {};
+  const { code, message, details } = parseJsonObject(text) ?? {};
   if (typeof code !== 'number' || typeof message !== 'string') return undefined;
   return { code, message, details: (Array.isArray(details) ? details : []) as readonly Detail[] };
 }
 
-/** What stands between us and the server, such as a proxy, answers in its own words. */
-const byStatus: Readonly<Record<number, ExitCode>> = {
+/** For responses that are not from the server, such as those of a proxy. */
+const exitCodeByHttpStatus: Readonly<Record<number, ExitCode>> = {
   401: ExitCode.unauthenticated,
   403: ExitCode.denied,
   502: ExitCode.unavailable,
@@ -52,8 +52,8 @@ const byStatus: Readonly<Record<number, ExitCode>> = {
   504: ExitCode.unavailable,
 };
 
-function strangeAnswer(server: string, { status, statusText }: Omit<HttpAnswer, 'headers'>): CliError {
-  const doubt = status < 400 || status === 404 ? ', not like a Wharfinger server: is it the right address?' : '';
-  const exitCode = byStatus[status] ?? ExitCode.failure;
-  return new CliError(exitCode, `${server} is reachable but answered ${status} ${statusText}`.trimEnd() + doubt);
+function unexpectedResponse(server: string, { status, statusText }: Omit<HttpResponse, 'headers'>): CliError {
+  const advice = status < 400 || status === 404 ? ': this is not a Wharfinger server, check the address' : '';
+  const exitCode = exitCodeByHttpStatus[status] ?? ExitCode.failure;
+  return new CliError(exitCode, `${server} is reachable but answered ${status} ${statusText}`.trimEnd() + advice);
 }

@@ -1,71 +1,73 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { version } from '../../base/version.ts';
+import { errorCode, errorMessage, rootCause } from '../error-message.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
-import { errorCode, messageOf, rootOf } from '../failure.ts';
 
-/** Longer than a server takes by default before it says itself that it took too long. */
-const PATIENCE_MS = 60_000;
+/** Longer than the default request timeout of the server, so that the server reports its timeout first. */
+const TIMEOUT_MS = 60_000;
 
 export interface HttpRequest {
   readonly verb: string;
-  /** The origin of the server, and what follows it. */
+  /** The origin of the server. */
   readonly server: string;
+  /** The path and the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** A certificate (PEM) to trust beside those of the system. */
+  /** A certificate (PEM) to trust in addition to those of the system. */
   readonly ca?: string | undefined;
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly statusText: string;
   readonly text: string;
   readonly headers: Headers;
 }
 
-/** One request and its answer, whatever the status; throws when there is no answer. Nothing is sent twice. */
-export async function send({ verb, server, path, headers, body, ca, patienceMs = PATIENCE_MS }: HttpRequest) {
-  if (server.startsWith('https:')) trustRoots(ca);
+/** Sends a request once and returns the response, whatever its status. Throws when there is no response. */
+export async function sendRequest({ verb, server, path, headers, body, ca, timeoutMs = TIMEOUT_MS }: HttpRequest) {
+  if (server.startsWith('https:')) trustCertificates(ca);
   try {
-    const answer = await fetch(`${server}${path}`, {
+    const response = await fetch(`${server}${path}`, {
       method: verb,
       headers: { 'user-agent': `wharf/${version}`, accept: 'application/json', ...headers },
-      // A token is for this server and no other, and an API does not move.
+      // A redirect could send the token to another server.
       redirect: 'manual',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body !== undefined && { body }),
     });
-    const { status, statusText, headers: told } = answer;
-    return { status, statusText, text: await answer.text(), headers: told } satisfies HttpAnswer;
+    const { status, statusText, headers: responseHeaders } = response;
+    return { status, statusText, text: await response.text(), headers: responseHeaders } satisfies HttpResponse;
   } catch (error) {
-    throw new CliError(ExitCode.unavailable, unreachable(server, error, patienceMs));
+    throw new CliError(ExitCode.unavailable, connectionErrorMessage(server, error, timeoutMs));
   }
 }
 
-/** Node trusts a list of its own; we also trust what the machine does, as curl and browsers do. */
-function trustRoots(ca: string | undefined): void {
-  const known = (['bundled', 'extra', 'system'] as const).flatMap((store) => getCACertificates(store));
-  setDefaultCACertificates(ca === undefined ? known : [...known, ca]);
+/** Trusts the certificates of the system, as curl and browsers do. By default Node trusts only its bundled list. */
+function trustCertificates(ca: string | undefined): void {
+  const trusted = (['bundled', 'extra', 'system'] as const).flatMap((store) => getCACertificates(store));
+  setDefaultCACertificates(ca === undefined ? trusted : [...trusted, ca]);
 }
 
-const UNTRUSTED = /^(?:DEPTH_ZERO_)?SELF_SIGNED|^UNABLE_TO_(?:VERIFY|GET)_|^CERT_|^ERR_TLS_CERT_/;
+const UNTRUSTED_CODES = /^(?:DEPTH_ZERO_)?SELF_SIGNED|^UNABLE_TO_(?:VERIFY|GET)_|^CERT_|^ERR_TLS_CERT_/;
 
-function unreachable(server: string, error: unknown, patienceMs: number): string {
+function connectionErrorMessage(server: string, error: unknown, timeoutMs: number): string {
   if (error instanceof Error && error.name === 'TimeoutError') {
-    return `${server} did not answer within ${patienceMs / 1000} s`;
+    return `${server} did not respond within ${timeoutMs / 1000} s`;
   }
   const code = errorCode(error) ?? '';
   switch (code) {
     case 'ECONNREFUSED':
-      return `nothing listens at ${server}: start a server with 'wharf serve', or name another with --server (WHARF_SERVER)`;
+      return `nothing listens at ${server}: start a server with 'wharf serve', or select another server with --server (WHARF_SERVER)`;
     case 'ENOTFOUND':
-      return `the host of ${server} is not known: is --server (WHARF_SERVER) spelled right?`;
+      return `the host of ${server} is unknown: check --server (WHARF_SERVER)`;
   }
-  if (UNTRUSTED.test(code)) {
-    return `the certificate of ${server} is not trusted (${code}): name its CA with --ca (WHARF_CA)`;
+  if (UNTRUSTED_CODES.test(code)) {
+    return `the certificate of ${server} is not trusted (${code}): give its CA with --ca (WHARF_CA)`;
   }
-  if (code.startsWith('ERR_SSL_')) return `${server} does not speak TLS as we do (${code}): is it an http:// address?`;
-  return `cannot reach ${server}: ${messageOf(rootOf(error))}`;
+  if (code.startsWith('ERR_SSL_'))
+    return `the TLS handshake with ${server} failed (${code}): is it an http:// address?`;
+  return `cannot reach ${server}: ${errorMessage(rootCause(error))}`;
 }

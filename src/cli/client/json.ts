@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 
-/** The JSON object that a text holds; nothing when it holds anything else. */
-export function parseObject(text: string): JsonObject | undefined {
+/** Parses a JSON object. Returns undefined for any other text. */
+export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const json: unknown = JSON.parse(text);
     return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as JsonObject) : undefined;

@@ -1,11 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { ConfigError, duration } from '../../config-values.ts';
+import { ConfigError, durationParser } from '../../config-values.ts';
 import { DeliveriesService, DeliverySchema } from '../../contract/gen/wharfinger/events/v1/deliveries_pb.js';
 import { createApi } from '../client/api.ts';
-import { addClientOptions, checked, contextOf } from '../context.ts';
-import { example } from '../help.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import { addExamples } from '../help.ts';
+import { optionParser } from '../option-value.ts';
 import { detailsText } from '../output/details.ts';
 import { print } from '../output/print.ts';
 import { addVerb } from '../resource/commands.ts';
@@ -27,22 +28,19 @@ const deliveries: ResourceSpec = {
 };
 
 export function addDeliveries(area: Command): void {
-  const parent = area.command('deliveries').description('events on their way to subscriptions, and how that went');
-  example(parent, 'wharf events deliveries list --parent $SUBSCRIPTION');
+  const parent = area.command('deliveries').description('deliveries of events to subscriptions');
+  addExamples(parent, 'wharf events deliveries list --parent $SUBSCRIPTION');
   addVerb(parent, 'list', deliveries);
   addVerb(parent, 'get', deliveries, 'show');
 
   const replay = addClientOptions(
-    parent
-      .command('replay')
-      .description('send an event once more, under the same id')
-      .argument('<uid>', 'the delivery'),
+    parent.command('replay').description('send an event again, with the same id').argument('<uid>', 'the delivery'),
   );
-  example(replay, 'wharf events deliveries replay $UID');
+  addExamples(replay, 'wharf events deliveries replay $UID');
   replay.action(async (uid: string) => {
-    const context = await contextOf(replay);
-    const answer = await createApi(context).call(DeliveriesService.method.replayDelivery, { path: [uid] });
-    print(context, answer, () => detailsText(answer));
+    const context = await readContext(replay);
+    const delivery = await createApi(context).call(DeliveriesService.method.replayDelivery, { path: [uid] });
+    print(context, delivery, () => detailsText(delivery));
   });
 }
 
@@ -51,49 +49,53 @@ interface ReplayOptions {
   readonly failed?: true;
 }
 
-/** Sends many events once more. */
+/** Adds the command that sends many events again. */
 export function addReplay(area: Command): void {
   const command = addClientOptions(
     area
       .command('replay')
-      .description('send the events of some time once more, in their order and under the same ids')
-      .argument('<uid>', 'a subscription, or a group for all that are in it and below')
+      .description('send all events since a time again, in their order and with the same ids')
+      .argument('<uid>', 'a subscription, or a group for all subscriptions of the group and its descendants')
       .requiredOption(
         '--since <time>',
         'a time such as 2026-01-31T12:00:00Z, or how long ago: 90m, 2d',
-        checked(timeOf),
+        optionParser(parseTime),
       )
-      .option('--failed', 'leave out what was delivered'),
+      .option('--failed', 'only events that were not delivered'),
   );
-  example(command, 'wharf events replay $SUBSCRIPTION --since 2h', 'wharf events replay $GROUP --since 1d --failed');
+  addExamples(
+    command,
+    'wharf events replay $SUBSCRIPTION --since 2h',
+    'wharf events replay $GROUP --since 1d --failed',
+  );
   command.action(async (parent: string, { since, failed }: ReplayOptions) => {
-    const context = await contextOf(command);
+    const context = await readContext(command);
     const api = createApi(context);
     let replayed = 0;
-    let token = '';
+    let pageToken = '';
     do {
       const body: JsonObject = {
         parent,
         since,
         failedOnly: failed === true,
-        ...(token !== '' && { pageToken: token }),
+        ...(pageToken !== '' && { pageToken }),
       };
-      const answer = await api.call(DeliveriesService.method.replayDeliveries, { body });
-      replayed += Number(answer.replayed ?? 0);
-      token = String(answer.nextPageToken ?? '');
-    } while (token !== '');
-    print(context, { replayed }, () => `${replayed} events are on their way once more\n`);
+      const page = await api.call(DeliveriesService.method.replayDeliveries, { body });
+      replayed += Number(page.replayed ?? 0);
+      pageToken = String(page.nextPageToken ?? '');
+    } while (pageToken !== '');
+    print(context, { replayed }, () => `${replayed} events will be sent again\n`);
   });
 }
 
-const ago = duration('1s', '3650d');
+const parseAge = durationParser('1s', '3650d');
 
-/** A time as the API takes it. */
-function timeOf(text: string): string {
+/** Parses a time or an age into the format of the API. */
+function parseTime(text: string): string {
   if (/^\d{4}-\d\d-\d\d/.test(text)) {
     const time = Date.parse(text);
     if (!Number.isNaN(time)) return new Date(time).toISOString();
     throw new ConfigError('write a time such as 2026-01-31T12:00:00Z');
   }
-  return new Date(systemClock() - ago(text)).toISOString();
+  return new Date(systemClock() - parseAge(text)).toISOString();
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { SubscriptionSchema } from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
-import { example } from '../help.ts';
+import { addExamples } from '../help.ts';
 import { addResource } from '../resource/commands.ts';
 import type { ResourceSpec } from '../resource/spec.ts';
 import { addDeliveries, addReplay } from './deliveries.ts';
@@ -11,18 +11,18 @@ const subscriptions: ResourceSpec = {
   name: 'subscriptions',
   resource: SubscriptionSchema,
   columns: { UID: 'uid', SINK: 'sink', CREATED: 'createTime' },
-  beside: { name: 'secret', header: 'wharfinger-webhook-secret' },
+  responseHeader: { name: 'secret', header: 'wharfinger-webhook-secret' },
   examples: { create: '--parent $GROUP --sink https://example.com/hook' },
 };
 
-/** Subscribing, looking after what was sent, and a receiver to try it out with. */
+/** The commands of `wharf events`. */
 export function addEvents(area: Command): void {
   addResource(area, subscriptions);
   addDeliveries(area);
   addReplay(area);
   addSinkCommands(area);
   addListen(area);
-  example(
+  addExamples(
     area,
     'wharf events listen --group $GROUP',
     'wharf events subscriptions create --parent $GROUP --sink https://example.com/hook',

@@ -7,16 +7,17 @@ import { systemClock } from '../../base/clock.ts';
 import { SubscriptionsService } from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { createApi } from '../client/api.ts';
 import { apiError } from '../client/api-error.ts';
-import { send } from '../client/http.ts';
-import { addClientOptions, type Context, contextOf } from '../context.ts';
-import { messageOf } from '../failure.ts';
-import { example } from '../help.ts';
-import { visible } from '../output/text.ts';
-import { type Arrived, arrivedText } from './received-event.ts';
-import { problemsOf } from './verify.ts';
+import { sendRequest } from '../client/http.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import type { ClientContext } from '../context.ts';
+import { errorMessage } from '../error-message.ts';
+import { addExamples } from '../help.ts';
+import { escapeForTerminal } from '../output/text.ts';
+import { type ReceivedEvent, receivedEventText } from './received-event.ts';
+import { findProblems } from './verify-delivery.ts';
 
 const { createSubscription, deleteSubscription } = SubscriptionsService.method;
-const MAX_BODY = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 interface Options {
   readonly port: number;
@@ -25,34 +26,34 @@ interface Options {
   readonly count?: number;
 }
 
-/** A receiver for people who are trying it out: it verifies what comes as every receiver should, and shows it. */
+/** Adds a receiver for trying out events. It verifies each delivery, as every receiver should, and prints it. */
 export function addListen(area: Command): void {
   const command = addClientOptions(
     area
       .command('listen')
-      .description('receive events on this machine, verify and print them')
-      .option('--port <n>', 'where to listen; 0 for any free one', wholeNumber, 0)
-      .option('--group <uid>', 'subscribe to this group for as long as it listens')
-      .option('--secret <secret>', 'the secret of the subscription, to check signatures with')
-      .option('--count <n>', 'stop after so many', wholeNumber),
+      .description('receive events on this machine, verify them and print them')
+      .option('--port <n>', 'the port to listen on; 0 for any free port', parseWholeNumber, 0)
+      .option('--group <uid>', 'subscribe to this group while the command runs')
+      .option('--secret <secret>', 'the secret of the subscription, to verify signatures')
+      .option('--count <n>', 'stop after this many events', parseWholeNumber),
   );
   command.addHelpText(
     'after',
-    '\nWith --group the server must be on this machine, and started with WHARF_ALLOW_INSECURE_SINKS=true.',
+    '\nWith --group, the server must run on this machine with WHARF_ALLOW_INSECURE_SINKS=true.',
   );
-  example(command, 'wharf events listen --group $GROUP', 'wharf events listen --port 9000 --secret whsec_…');
-  command.action(async (options: Options) => listen(await contextOf(command), options));
+  addExamples(command, 'wharf events listen --group $GROUP', 'wharf events listen --port 9000 --secret whsec_…');
+  command.action(async (options: Options) => listen(await readContext(command), options));
 }
 
-function wholeNumber(text: string): number {
+function parseWholeNumber(text: string): number {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('write a whole number');
   return Number(text);
 }
 
-async function listen(context: Context, options: Options): Promise<void> {
+async function listen(context: ClientContext, options: Options): Promise<void> {
   const { terminal } = context;
-  const stop = stopper();
-  const keys = createKeys(context);
+  const stop = createStopSignal();
+  const keys = createKeyReader(context);
   let secret = options.secret;
   let count = 0;
   const receive = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -62,30 +63,30 @@ async function listen(context: Context, options: Options): Promise<void> {
       res.writeHead(400).end('not a CloudEvent\n');
       return;
     }
-    const problems = await problemsOf({ headers, body }, { secret, keys, now: systemClock() });
-    const arrived: Arrived = { headers, body, problems, isSigned: secret !== undefined };
-    terminal.out(arrivedText(arrived, context.output, terminal.width !== undefined));
+    const problems = await findProblems({ headers, body }, { secret, keys, now: systemClock() });
+    const event: ReceivedEvent = { headers, body, problems, isSigned: secret !== undefined };
+    terminal.out(receivedEventText(event, context.output, terminal.width !== undefined));
     res.writeHead(problems.length === 0 ? 204 : 403).end();
     if (++count === options.count) stop.now();
   };
   const server = createServer((req, res) => {
     receive(req, res).catch((error: unknown) => {
-      terminal.err(`${visible(messageOf(error))}\n`);
+      terminal.err(`${escapeForTerminal(errorMessage(error))}\n`);
       res.destroy();
     });
   });
   server.listen(options.port, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  terminal.err(`listening at ${url}; Ctrl-C ends it\n`);
+  terminal.err(`listening at ${url}; stop with Ctrl-C\n`);
   const ended = stop.wait();
   try {
     if (options.group === undefined) return await ended;
-    const hear = (headers: Headers) => {
+    const onHeaders = (headers: Headers) => {
       secret = headers.get('wharfinger-webhook-secret') ?? undefined;
     };
     const api = createApi(context);
-    const { uid } = await api.call(createSubscription, { path: [options.group], body: { sink: url }, hear });
+    const { uid } = await api.call(createSubscription, { path: [options.group], body: { sink: url }, onHeaders });
     terminal.err(`subscribed to ${options.group}\n`);
     await ended;
     await api.call(deleteSubscription, { path: [String(uid)] });
@@ -95,8 +96,8 @@ async function listen(context: Context, options: Options): Promise<void> {
   }
 }
 
-/** Ends on a signal, or when told to. */
-function stopper() {
+/** A promise that resolves on SIGINT, on SIGTERM, or when `now` is called. */
+function createStopSignal() {
   const { promise, resolve } = Promise.withResolvers<void>();
   return {
     now: resolve,
@@ -108,15 +109,15 @@ function stopper() {
   };
 }
 
-/** The public keys of the server, asked for with the first event. */
-function createKeys({ server, ca }: Context): () => Promise<JSONWebKeySet> {
-  let known: JSONWebKeySet | undefined;
+/** Returns a function that fetches the public keys of the server once. */
+function createKeyReader({ server, ca }: ClientContext): () => Promise<JSONWebKeySet> {
+  let cached: JSONWebKeySet | undefined;
   return async () => {
-    if (known) return known;
-    const answer = await send({ verb: 'GET', server, ca, path: '/.well-known/jwks.json' });
-    if (answer.status !== 200) throw apiError(server, answer);
-    known = JSON.parse(answer.text) as JSONWebKeySet;
-    return known;
+    if (cached) return cached;
+    const response = await sendRequest({ verb: 'GET', server, ca, path: '/.well-known/jwks.json' });
+    if (response.status !== 200) throw apiError(server, response);
+    cached = JSON.parse(response.text) as JSONWebKeySet;
+    return cached;
   };
 }
 
@@ -125,7 +126,7 @@ async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   let size = 0;
   for await (const chunk of stream) {
     size += chunk.length;
-    if (size > MAX_BODY) throw new Error('a body of more than 8 MiB came in, and was cut off');
+    if (size > MAX_BODY_BYTES) throw new Error('refused a request: its body is larger than 8 MiB');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,39 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { jsonText, plain, visible } from '../output/text.ts';
+import { escapeForTerminal, formatValue, jsonText } from '../output/text.ts';
 import type { Output } from '../settings/config-file.ts';
 
-/** An event that came in, and what is wrong with it. */
-export interface Arrived {
+/** A received event and the problems of its verification. */
+export interface ReceivedEvent {
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly problems: readonly string[];
-  /** Whether there was a secret to check its signature with. */
+  /** Whether the secret is known, so that the signature was verified. */
   readonly isSigned: boolean;
 }
 
-/** An event for people, or in the structured form of CloudEvents for programs. */
-export function arrivedText(arrived: Arrived, output: Output, forPerson: boolean): string {
-  const { headers, body, problems, isSigned } = arrived;
-  const data = parse(body);
+/** Formats an event as text, or as structured CloudEvents JSON. */
+export function receivedEventText(event: ReceivedEvent, output: Output, isPretty: boolean): string {
+  const { headers, body, problems, isSigned } = event;
+  const data = parseBody(body);
   const attributes: JsonObject = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (name.startsWith('ce-')) attributes[name.slice(3)] = decoded(String(value));
+    if (name.startsWith('ce-')) attributes[name.slice(3)] = decodeHeader(String(value));
   }
-  if (output === 'json') return jsonText({ ...attributes, data, problems: [...problems] }, forPerson);
+  if (output === 'json') return jsonText({ ...attributes, data, problems: [...problems] }, isPretty);
   const verdict =
-    problems.length === 0 ? (isSigned ? 'verified' : 'verified, but for its signature') : problems.join('; ');
+    problems.length === 0 ? (isSigned ? 'verified' : 'verified, except for its signature') : problems.join('; ');
   const { type, subject, time } = attributes;
-  const actor = plain((data as { actor?: { subject?: string } } | null)?.actor?.subject);
+  const actor = formatValue((data as { actor?: { subject?: string } } | null)?.actor?.subject);
   const lines = [
-    `${plain(time)}  ${plain(type)}  (${visible(verdict)})`,
-    `  subject  ${plain(subject)}`,
+    `${formatValue(time)}  ${formatValue(type)}  (${escapeForTerminal(verdict)})`,
+    `  subject  ${formatValue(subject)}`,
     ...(actor === '' ? [] : [`  actor    ${actor}`]),
   ];
-  return `${lines.join('\n')}\n${indented(jsonText((data as JsonObject | null)?.body ?? null, true))}`;
+  return `${lines.join('\n')}\n${indent(jsonText((data as JsonObject | null)?.body ?? null, true))}`;
 }
 
-function parse(body: Buffer): JsonValue {
+function parseBody(body: Buffer): JsonValue {
   try {
     return JSON.parse(body.toString()) as JsonValue;
   } catch {
@@ -41,8 +41,8 @@ function parse(body: Buffer): JsonValue {
   }
 }
 
-/** What the sender has escaped; what is not escaped properly stays as it is. */
-function decoded(value: string): string {
+/** Decodes percent-encoding. Returns a value with invalid encoding unchanged. */
+function decodeHeader(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
@@ -50,4 +50,4 @@ function decoded(value: string): string {
   }
 }
 
-const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');
+const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ');

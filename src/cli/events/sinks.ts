@@ -1,32 +1,41 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { duration } from '../../config-values.ts';
+import { durationParser } from '../../config-values.ts';
 import { SinksService } from '../../contract/gen/wharfinger/events/v1/sinks_pb.js';
 import { createApi } from '../client/api.ts';
-import { addClientOptions, checked, contextOf } from '../context.ts';
-import { example } from '../help.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import { addExamples } from '../help.ts';
+import { optionParser } from '../option-value.ts';
 import { detailsText } from '../output/details.ts';
 import { print } from '../output/print.ts';
 
 type SinkMethod = (typeof SinksService)['methods'][number];
 
-/** How the far end of a subscription fares, and its secret. */
+/** Adds the commands for the sink of a subscription and its secret. */
 export function addSinkCommands(area: Command): void {
   const { getSink, enableSink, rotateSecret } = SinksService.method;
-  add('status', 'say how the sink of a subscription fares', getSink);
-  add('enable', 'send to a sink again that was disabled', enableSink);
-  const rotate = add('rotate-secret', 'make a new secret for a subscription, and print it this once', rotateSecret);
-  rotate.option('--overlap <time>', 'how long the former one stays good (default: 1d)', checked(duration('0s', '30d')));
+  add('status', 'show the state of the sink of a subscription', getSink);
+  add('enable', 'enable a disabled sink', enableSink);
+  const rotate = add(
+    'rotate-secret',
+    'create a new secret for a subscription and print it; it is not shown again',
+    rotateSecret,
+  );
+  rotate.option(
+    '--overlap <time>',
+    'how long the old secret remains valid (default: 1d)',
+    optionParser(durationParser('0s', '30d')),
+  );
 
   function add(name: string, description: string, method: SinkMethod): Command {
     const command = area.command(name).description(description).argument('<uid>', 'the subscription');
     addClientOptions(command);
-    example(command, `wharf events ${name} $SUBSCRIPTION`);
+    addExamples(command, `wharf events ${name} $SUBSCRIPTION`);
     command.action(async (uid: string, { overlap }: { overlap?: number }) => {
-      const context = await contextOf(command);
+      const context = await readContext(command);
       const body: JsonObject = overlap === undefined ? {} : { overlap: `${overlap / 1000}s` };
-      const answer = await createApi(context).call(method, { path: [uid], body });
-      print(context, answer, () => detailsText(answer));
+      const sink = await createApi(context).call(method, { path: [uid], body });
+      print(context, sink, () => detailsText(sink));
     });
     return command;
   }

@@ -1,41 +1,41 @@
 import type { JsonValue } from '@bufbuild/protobuf';
-import { type Item, isRefused, type Refused, type Taken } from './item.ts';
+import { type ImportItem, type ImportRecord, isRefusal, type Refusal } from './import-item.ts';
 
-/** How much goes into one request. */
+/** The maximum size of a request. */
 export interface BatchLimits {
   readonly records: number;
   readonly bytes: number;
 }
 
-/** A server takes bodies of 4 MiB; what surrounds the records needs little of it. */
+/** The server accepts bodies of up to 4 MiB. The rest is for the JSON around the records. */
 export const defaultLimits: BatchLimits = { records: 500, bytes: 3 * 1024 * 1024 };
 
-/** Gathers records into batches. What was refused, or is larger than a batch may be, is reported and left out. */
+/** Collects records into batches. Refusals and records that are too large are passed to `refuse` instead. */
 export async function* batchesOf<T extends JsonValue>(
-  items: AsyncIterable<Item<T>>,
+  items: AsyncIterable<ImportItem<T>>,
   limits: BatchLimits,
-  refuse: (refused: Refused) => void,
-): AsyncGenerator<readonly Taken<T>[]> {
-  let batch: Taken<T>[] = [];
-  let filled = 0;
+  refuse: (refusal: Refusal) => void,
+): AsyncGenerator<readonly ImportRecord<T>[]> {
+  let batch: ImportRecord<T>[] = [];
+  let bytes = 0;
   for await (const item of items) {
-    if (isRefused(item)) {
+    if (isRefusal(item)) {
       refuse(item);
       continue;
     }
     const size = Buffer.byteLength(JSON.stringify(item.record)) + 1;
     if (size > limits.bytes) {
-      const { origin, id } = item;
-      refuse({ origin, id, field: '', reason: `takes ${size} bytes; at most ${limits.bytes} fit into a request` });
+      const { location, id } = item;
+      refuse({ location, id, field: '', reason: `has ${size} bytes, but a request can have at most ${limits.bytes}` });
       continue;
     }
-    if (batch.length >= limits.records || filled + size > limits.bytes) {
+    if (batch.length >= limits.records || bytes + size > limits.bytes) {
       yield batch;
       batch = [];
-      filled = 0;
+      bytes = 0;
     }
     batch.push(item);
-    filled += size;
+    bytes += size;
   }
   if (batch.length > 0) yield batch;
 }

@@ -1,16 +1,16 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { Origin } from './item.ts';
+import type { SourceLocation } from './import-item.ts';
 
-/** A text with records in it: a file, or one of its lines. */
+/** A text that contains records: a file, or a line of a file. */
 export interface Document {
-  readonly origin: Origin;
+  readonly location: SourceLocation;
   readonly text: string;
 }
 
-/** Something that holds no text, and why. */
-export interface Unreadable {
-  readonly origin: Origin;
+/** A file or line that cannot be read, and why. */
+export interface UnreadableDocument {
+  readonly location: SourceLocation;
   readonly reason: string;
 }
 
@@ -18,49 +18,50 @@ type Chunks = AsyncIterable<Buffer>;
 
 const NEWLINE = 0x0a;
 const isGzip = (head: Buffer): boolean => head[0] === 0x1f && head[1] === 0x8b;
-/** An entry, or an archive without any. */
+/** The signatures of an entry and of an empty archive. */
 export const isZip = (head: Buffer): boolean => ['504b0304', '504b0506'].includes(head.toString('hex', 0, 4));
-const isPacked = (head: Buffer): boolean => isGzip(head) || isZip(head);
+const isCompressed = (head: Buffer): boolean => isGzip(head) || isZip(head);
 
-/** Files that are packed twice do exist; there are also some that unpack to themselves. */
-const MAX_PACKED = 3;
+/** Files that are compressed twice exist. The limit is for files that decompress to themselves. */
+const MAX_COMPRESSIONS = 3;
 
 /**
- * The documents in a stream of bytes: of JSON lines one for each line, of anything else one for all. Gzip is undone.
- * Never more than `limit` bytes are held, so that nothing small can unpack to something that does not fit.
+ * Yields the documents in a stream of bytes: each line of JSON lines, else the whole stream. Decompresses gzip.
+ * At most `limit` bytes are in memory, so that a small file cannot decompress to one that exhausts the memory.
  */
 export async function* documentsIn(
   file: string,
   chunks: Chunks,
   limit: number,
-  packed = 0,
-): AsyncGenerator<Document | Unreadable> {
+  compressions = 0,
+): AsyncGenerator<Document | UnreadableDocument> {
   const { head, all, close } = await peek(chunks, limit);
   try {
-    const problem = problemWith(head, packed);
-    if (problem !== undefined) yield { origin: { file }, reason: problem };
-    else if (isGzip(head)) yield* unpacked(file, all, limit, packed + 1);
-    else if (isJsonLines(head)) yield* lines(file, all, limit);
-    else yield await whole(file, all, limit);
+    const problem = problemWith(head, compressions);
+    if (problem !== undefined) yield { location: { file }, reason: problem };
+    else if (isGzip(head)) yield* decompressed(file, all, limit, compressions + 1);
+    else if (isJsonLines(head)) yield* lineDocuments(file, all, limit);
+    else yield await wholeDocument(file, all, limit);
   } finally {
     await close();
   }
 }
 
-function problemWith(head: Buffer, packed: number): string | undefined {
-  if (isZip(head)) return 'is a zip archive where none can be read; give it as a file';
-  if (isGzip(head) && packed >= MAX_PACKED) return `is packed more than ${MAX_PACKED} times`;
+function problemWith(head: Buffer, compressions: number): string | undefined {
+  if (isZip(head)) return 'is a zip archive inside of another file or on standard input; give it as a file';
+  if (isGzip(head) && compressions >= MAX_COMPRESSIONS) return `is compressed more than ${MAX_COMPRESSIONS} times`;
   return head.toString('latin1').trim() === '' ? 'is empty' : undefined;
 }
 
-interface Peeked {
+interface PeekedStream {
   readonly head: Buffer;
+  /** The whole stream, with the head. */
   readonly all: Chunks;
   close(): Promise<unknown>;
 }
 
-/** Up to the end of the first line that says something, and a stream from the start all the same. */
-async function peek(chunks: Chunks, limit: number): Promise<Peeked> {
+/** Reads up to the end of the first line that is not blank. */
+async function peek(chunks: Chunks, limit: number): Promise<PeekedStream> {
   const iterator = chunks[Symbol.asyncIterator]();
   const parts: Buffer[] = [];
   let first: Buffer | undefined;
@@ -71,7 +72,7 @@ async function peek(chunks: Chunks, limit: number): Promise<Peeked> {
     length += value.length;
     if (first === undefined && length > 3) {
       first = Buffer.concat(parts);
-      if (isPacked(first)) break;
+      if (isCompressed(first)) break;
     }
     const begin: number = hasBegun ? 0 : value.toString('latin1').search(/\S/);
     hasBegun = begin >= 0;
@@ -85,40 +86,44 @@ async function peek(chunks: Chunks, limit: number): Promise<Peeked> {
   return { head, all: all(), close: async () => iterator.return?.() };
 }
 
-/** The first line is a JSON object by itself. A file with one record in one line is the same either way. */
+/** Whether the first line is a complete JSON object. A file with one such line can be read either way. */
 function isJsonLines(head: Buffer): boolean {
   const [line = ''] = head.toString('latin1').trimStart().split('\n', 1);
   return /^\{.*\}\s*$/.test(line);
 }
 
-async function* unpacked(
+async function* decompressed(
   file: string,
   chunks: Chunks,
   limit: number,
-  packed: number,
-): AsyncGenerator<Document | Unreadable> {
+  compressions: number,
+): AsyncGenerator<Document | UnreadableDocument> {
   const gunzip = createGunzip();
-  // What goes wrong here shows where the other end is read.
+  // Errors surface when the other end of the pipeline is read.
   pipeline(Readable.from(chunks), gunzip, () => {});
   try {
-    yield* documentsIn(file, gunzip, limit, packed);
+    yield* documentsIn(file, gunzip, limit, compressions);
   } catch (error) {
     if (!/^Z_|^ERR_STREAM_PREMATURE/.test((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    yield { origin: { file }, reason: 'is damaged: it cannot be unpacked to its end' };
+    yield { location: { file }, reason: 'is damaged: it cannot be decompressed to its end' };
   }
 }
 
-async function* lines(file: string, chunks: Chunks, limit: number): AsyncGenerator<Document | Unreadable> {
+async function* lineDocuments(
+  file: string,
+  chunks: Chunks,
+  limit: number,
+): AsyncGenerator<Document | UnreadableDocument> {
   let line = 0;
   let pending: Buffer[] = [];
   let length = 0;
-  const take = (): Document | Unreadable | undefined => {
+  const take = (): Document | UnreadableDocument | undefined => {
     const bytes = Buffer.concat(pending);
     const tooLong = length > limit;
     [pending, length] = [[], 0];
-    const origin = { file, line: ++line };
-    if (tooLong) return { origin, reason: tooLarge(limit) };
-    return bytes.toString('latin1').trim() === '' ? undefined : decoded(origin, bytes);
+    const location = { file, line: ++line };
+    if (tooLong) return { location, reason: tooLargeReason(limit) };
+    return bytes.toString('latin1').trim() === '' ? undefined : decodeText(location, bytes);
   };
   for await (const chunk of chunks) {
     let start = 0;
@@ -133,7 +138,7 @@ async function* lines(file: string, chunks: Chunks, limit: number): AsyncGenerat
   const last = length > 0 ? take() : undefined;
   if (last) yield last;
 
-  /** Of a line that is too long, no more is kept than it takes to know. */
+  /** Drops the content of a line that is too long. */
   function add(part: Buffer): void {
     length += part.length;
     if (length <= limit) pending.push(part);
@@ -141,25 +146,25 @@ async function* lines(file: string, chunks: Chunks, limit: number): AsyncGenerat
   }
 }
 
-async function whole(file: string, chunks: Chunks, limit: number): Promise<Document | Unreadable> {
+async function wholeDocument(file: string, chunks: Chunks, limit: number): Promise<Document | UnreadableDocument> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const chunk of chunks) {
     length += chunk.length;
-    if (length > limit) return { origin: { file }, reason: tooLarge(limit) };
+    if (length > limit) return { location: { file }, reason: tooLargeReason(limit) };
     parts.push(chunk);
   }
-  return decoded({ file }, Buffer.concat(parts));
+  return decodeText({ file }, Buffer.concat(parts));
 }
 
-const tooLarge = (limit: number): string => `is larger than ${limit} bytes, more than a record can have`;
+const tooLargeReason = (limit: number): string => `is larger than ${limit} bytes, the maximum of a record`;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function decoded(origin: Origin, bytes: Buffer): Document | Unreadable {
+function decodeText(location: SourceLocation, bytes: Buffer): Document | UnreadableDocument {
   try {
-    return { origin, text: utf8.decode(bytes) };
+    return { location, text: utf8.decode(bytes) };
   } catch {
-    return { origin, reason: 'is not UTF-8 text' };
+    return { location, reason: 'is not UTF-8 text' };
   }
 }

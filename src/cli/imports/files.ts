@@ -1,46 +1,47 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { misused } from '../exit-codes.ts';
-import { messageOf } from '../failure.ts';
-import type { Refused } from './item.ts';
+import { errorMessage } from '../error-message.ts';
+import { usageError } from '../exit-codes.ts';
+import type { Refusal } from './import-item.ts';
 
 /** A file to read. */
-export interface Found {
+export interface SourceFile {
   readonly path: string;
   readonly size: number;
-  /** Whether it can be read once only, such as a pipe. */
+  /** Whether it can be read only once, such as a pipe. */
   readonly isStream: boolean;
 }
 
-/** What lies in a directory may be anything; what is named on the command line is meant. */
-const NAMES = /\.(?:ya?ml|json|jsonl|ndjson|gz|zip)$/i;
+/** Other files in directories are ignored. A file that is named on the command line is always read. */
+const KNOWN_EXTENSIONS = /\.(?:ya?ml|json|jsonl|ndjson|gz|zip)$/i;
 
-/** All files at and below some paths, in the order of their names. Hidden ones and links are passed over. */
-export async function findFiles(paths: readonly string[], refuse: (refused: Refused) => void): Promise<Found[]> {
-  const found: Found[] = [];
+/** Finds the files in some paths, in the order of their names. Hidden files are ignored, links are refused. */
+export async function findFiles(paths: readonly string[], refuse: (refusal: Refusal) => void): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
   for (const path of paths) {
     const info = await stat(path).catch((error) => {
-      throw misused(`cannot read ${path}: ${messageOf(error)}`);
+      throw usageError(`cannot read ${path}: ${errorMessage(error)}`);
     });
-    if (info.isDirectory()) await walk(path, found, refuse);
-    else found.push({ path, size: info.size, isStream: !info.isFile() });
+    if (info.isDirectory()) await walk(path, files, refuse);
+    else files.push({ path, size: info.size, isStream: !info.isFile() });
   }
-  return found;
+  return files;
 }
 
-async function walk(directory: string, found: Found[], refuse: (refused: Refused) => void): Promise<void> {
+async function walk(directory: string, files: SourceFile[], refuse: (refusal: Refusal) => void): Promise<void> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((error) => {
-    refuse({ origin: { file: directory }, id: '', field: '', reason: `cannot be read: ${messageOf(error)}` });
+    refuse({ location: { file: directory }, id: '', field: '', reason: `cannot be read: ${errorMessage(error)}` });
     return [];
   });
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const entry of entries) {
     const path = join(directory, entry.name);
     if (entry.name.startsWith('.')) continue;
-    if (entry.isDirectory()) await walk(path, found, refuse);
-    else if (!NAMES.test(entry.name)) continue;
-    else if (entry.isFile()) found.push({ path, size: (await lstat(path)).size, isStream: false });
-    // A link could lead anywhere, also in circles.
-    else refuse({ origin: { file: path }, id: '', field: '', reason: 'is not a regular file, and is not followed' });
+    if (entry.isDirectory()) await walk(path, files, refuse);
+    else if (!KNOWN_EXTENSIONS.test(entry.name)) continue;
+    else if (entry.isFile()) files.push({ path, size: (await lstat(path)).size, isStream: false });
+    // A link could lead out of the directory, or to a cycle.
+    else
+      refuse({ location: { file: path }, id: '', field: '', reason: 'is not a regular file; links are not followed' });
   }
 }

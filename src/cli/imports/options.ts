@@ -1,24 +1,24 @@
 import { type Command, Option } from 'commander';
-import { addClientOptions } from '../context.ts';
+import { addClientOptions } from '../client-options.ts';
 
-/** What every import from files takes. */
+/** The options of every import from files. */
 export interface ImportOptions {
   readonly parent: string;
   readonly refusals?: string;
 }
 
-const FILES = "files and directories, also packed as gzip or zip; '-' for standard input";
+const DEFAULT_PATHS_HELP = "files and directories, also gzip and zip files; '-' for standard input";
 
-/** Gives a command the arguments and options of an import from files. */
-export function addImportOptions(command: Command, paths = FILES): Command {
+/** Adds the arguments and options of an import from files. */
+export function addImportOptions(command: Command, paths = DEFAULT_PATHS_HELP): Command {
   command
     .argument('<path...>', paths)
-    .addOption(new Option('--parent <uid>', 'the group that they belong to').makeOptionMandatory())
-    .option('--refusals <file>', 'write all that was refused to this file, as JSON lines')
+    .addOption(new Option('--parent <uid>', 'the group to import into').makeOptionMandatory())
+    .option('--refusals <file>', 'write all refused records to this file, as JSON lines')
     .addHelpText(
       'after',
-      '\nWhat is in already stays as it is, so that an import that broke off can be run again.\n' +
-        'A damaged record is refused, named, and keeps no other out.',
+      '\nAn import that was interrupted can be run again: records that exist already are not changed.\n' +
+        'An invalid record is refused and reported. The other records are imported.',
     );
   return addClientOptions(command);
 }

@@ -1,56 +1,56 @@
 import type { Terminal } from '../output/terminal.ts';
 
-/** How far the reading of the sources is, in bytes; the total is unknown on standard input. */
-export interface Reading {
+/** How much of the sources has been read. The total is unknown for standard input. */
+export interface ReadProgress {
   readonly read: number;
   readonly total: number | undefined;
 }
 
 export interface Progress {
-  /** Tells that so many records are done by now. */
-  tell(records: number): void;
+  /** Reports the number of records that are done. */
+  update(records: number): void;
   end(): void;
 }
 
-const WATCHED_EVERY_MS = 100;
-const LOGGED_EVERY_MS = 5_000;
+const TERMINAL_INTERVAL_MS = 100;
+const LOG_INTERVAL_MS = 5_000;
 const CLEAR_LINE = '\x1b[K';
-const BAR = 24;
+const BAR_WIDTH = 24;
 
-/** A bar that is written over for people who watch; a line now and then for a log; nothing where a program reads. */
+/** Prints progress: a bar on a terminal, else a line every few seconds. Prints nothing if `isQuiet`. */
 export function startProgress(
   { terminal, isQuiet, what }: { terminal: Terminal; isQuiet: boolean; what: string },
-  reading: Reading | undefined,
+  readProgress: ReadProgress | undefined,
   clock: () => number = () => performance.now(),
 ): Progress {
-  if (isQuiet) return { tell() {}, end() {} };
-  const { isWatched } = terminal;
-  const every = isWatched ? WATCHED_EVERY_MS : LOGGED_EVERY_MS;
+  if (isQuiet) return { update() {}, end() {} };
+  const { isInteractive } = terminal;
+  const intervalMs = isInteractive ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS;
   const start = clock();
-  let told = start;
+  let printedAt = start;
   return {
-    tell(records) {
+    update(records) {
       const now = clock();
-      if (now - told < every) return;
-      told = now;
+      if (now - printedAt < intervalMs) return;
+      printedAt = now;
       const rate = Math.round((records * 1000) / (now - start));
       const counted = `${records} ${what}, ${rate}/s`;
-      const part = partOf(reading);
-      if (isWatched) terminal.err(`${part === undefined ? '' : `${bar(part)} `}${counted}${CLEAR_LINE}\r`);
-      else terminal.err(`${counted}${part === undefined ? '' : `, ${percent(part)}`}\n`);
+      const fraction = fractionOf(readProgress);
+      if (isInteractive) terminal.err(`${fraction === undefined ? '' : `${bar(fraction)} `}${counted}${CLEAR_LINE}\r`);
+      else terminal.err(`${counted}${fraction === undefined ? '' : `, ${percent(fraction)}`}\n`);
     },
     end() {
-      if (isWatched) terminal.err(CLEAR_LINE);
+      if (isInteractive) terminal.err(CLEAR_LINE);
     },
   };
 }
 
-const partOf = (reading: Reading | undefined): number | undefined =>
-  reading?.total ? Math.min(1, reading.read / reading.total) : undefined;
+const fractionOf = (progress: ReadProgress | undefined): number | undefined =>
+  progress?.total ? Math.min(1, progress.read / progress.total) : undefined;
 
-const percent = (part: number): string => `${Math.floor(part * 100)}%`;
+const percent = (fraction: number): string => `${Math.floor(fraction * 100)}%`;
 
-function bar(part: number): string {
-  const full = Math.round(part * BAR);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR - full)}] ${percent(part).padStart(4)}`;
+function bar(fraction: number): string {
+  const full = Math.round(fraction * BAR_WIDTH);
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] ${percent(fraction).padStart(4)}`;
 }

@@ -1,13 +1,13 @@
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
-import { messageOf } from '../failure.ts';
-import { type Document, documentsIn, type Unreadable } from './documents.ts';
+import { errorMessage } from '../error-message.ts';
+import { type Document, documentsIn, type UnreadableDocument } from './documents.ts';
 
-/** The documents in the files of a zip archive, one file after the other. `onRead` learns of the bytes that are done. */
+/** Yields the documents in the files of a zip archive. Calls `onRead` with the number of compressed bytes read. */
 export async function* documentsInZip(
   path: string,
   limit: number,
   onRead: (bytes: number) => void,
-): AsyncGenerator<Document | Unreadable> {
+): AsyncGenerator<Document | UnreadableDocument> {
   let zip: ZipFile | undefined;
   try {
     zip = await openPromise(path, { lazyEntries: true, autoClose: false });
@@ -16,23 +16,23 @@ export async function* documentsInZip(
       onRead(entry.compressedSize);
     }
   } catch (error) {
-    yield { origin: { file: path }, reason: `is a damaged zip archive: ${messageOf(error)}` };
+    yield { location: { file: path }, reason: `is a damaged zip archive: ${errorMessage(error)}` };
   } finally {
     zip?.close();
   }
 }
 
-/** A damaged file keeps the others of the archive no longer out than itself. */
+/** A damaged file is refused. The other files of the archive are still read. */
 async function* documentsInEntry(
   zip: ZipFile,
   entry: Entry,
   path: string,
   limit: number,
-): AsyncGenerator<Document | Unreadable> {
+): AsyncGenerator<Document | UnreadableDocument> {
   const file = `${path}!${entry.fileName}`;
   try {
     yield* documentsIn(file, await zip.openReadStreamPromise(entry), limit);
   } catch (error) {
-    yield { origin: { file }, reason: `is damaged: ${messageOf(error)}` };
+    yield { location: { file }, reason: `is damaged: ${errorMessage(error)}` };
   }
 }

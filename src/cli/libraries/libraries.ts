@@ -6,8 +6,8 @@ import {
   EcosystemSchema,
 } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import { createApi } from '../client/api.ts';
-import { addClientOptions, contextOf } from '../context.ts';
-import { example } from '../help.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import { addExamples } from '../help.ts';
 import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
 import { addVerb } from '../resource/commands.ts';
@@ -43,20 +43,22 @@ export function addLibraries(area: Command): void {
   addVerb(area, 'list', artifacts);
   addVerb(area, 'list', versions, 'versions');
   addCount(area);
-  example(area, 'wharf libraries import ./wheels --parent $GROUP', 'wharf libraries list --query django');
+  addExamples(area, 'wharf libraries import ./wheels --parent $GROUP', 'wharf libraries list --query django');
 }
 
 function addCount(area: Command): void {
   const command = addClientOptions(area.command('count').description('count the artifacts of each ecosystem'));
-  example(command, 'wharf libraries count');
+  addExamples(command, 'wharf libraries count');
   command.action(async () => {
-    const context = await contextOf(command);
-    const answer = await createApi(context).call(ArtifactsService.method.getArtifactCount, { fields: { ecosystems } });
-    const counts = answer.counts as { ecosystem: string; totalCount: string }[];
+    const context = await readContext(command);
+    const response = await createApi(context).call(ArtifactsService.method.getArtifactCount, {
+      fields: { ecosystems },
+    });
+    const counts = response.counts as { ecosystem: string; totalCount: string }[];
     const rows = counts.map(({ ecosystem, totalCount }) => [
       ecosystem.replace('ECOSYSTEM_', '').toLowerCase(),
       totalCount,
     ]);
-    print(context, answer, () => tableText(['ECOSYSTEM', 'ARTIFACTS'], rows, context.terminal.width));
+    print(context, response, () => tableText(['ECOSYSTEM', 'ARTIFACTS'], rows, context.terminal.width));
   });
 }

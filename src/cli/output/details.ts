@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { plain, visible } from './text.ts';
+import { escapeForTerminal, formatValue } from './text.ts';
 
-/** The most lines of a list that is not the resource's own. */
-const SIDELINE = 5;
+/** A longer list in a nested message is printed as its length. */
+const MAX_NESTED_VALUES = 5;
 
-/** One resource, a line for each value: `claimMatch.issuer  https://…`. */
+/** Formats a resource with one line per value: `claimMatch.issuer  https://…`. */
 export function detailsText(object: JsonObject): string {
-  const lines = linesOf(object, '').map(([name, value]) => [visible(name), value] as const);
+  const lines = linesOf(object, '').map(([name, value]) => [escapeForTerminal(name), value] as const);
   const width = Math.max(0, ...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${`${name.padEnd(width)}  ${value}`.trimEnd()}\n`).join('');
 }
@@ -14,11 +14,10 @@ export function detailsText(object: JsonObject): string {
 function linesOf(object: JsonObject, prefix: string): [name: string, value: string][] {
   return Object.entries(object).flatMap(([key, value]): [string, string][] => {
     if (Array.isArray(value)) {
-      // What belongs to the resource itself is shown in full; the rest would bury it.
-      if (prefix !== '' && value.length > SIDELINE) return [[prefix + key, `${value.length} values`]];
-      return value.map((item, at) => [at === 0 ? prefix + key : '', plain(item)]);
+      if (prefix !== '' && value.length > MAX_NESTED_VALUES) return [[prefix + key, `${value.length} values`]];
+      return value.map((item, index) => [index === 0 ? prefix + key : '', formatValue(item)]);
     }
-    return isObject(value) ? linesOf(value, `${prefix}${key}.`) : [[prefix + key, plain(value)]];
+    return isObject(value) ? linesOf(value, `${prefix}${key}.`) : [[prefix + key, formatValue(value)]];
   });
 }
 

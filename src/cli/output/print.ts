@@ -1,8 +1,8 @@
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../context.ts';
 import { jsonText } from './text.ts';
 
-/** Prints an answer: as the API gave it, or in words for a person. */
-export function print({ output, terminal }: Context, answer: JsonValue, inWords: () => string): void {
-  terminal.out(output === 'json' ? jsonText(answer, terminal.width !== undefined) : inWords());
+/** Prints a value as JSON or as text, as the user chose. */
+export function print({ output, terminal }: ClientContext, value: JsonValue, asText: () => string): void {
+  terminal.out(output === 'json' ? jsonText(value, terminal.width !== undefined) : asText());
 }

@@ -7,7 +7,7 @@ const rows = [
   ['a/22', 'a longer name', ''],
 ];
 
-test('columns are aligned, and lines end where their text does', () => {
+test('columns are aligned, without trailing spaces', () => {
   assert.equal(
     tableText(['UID', 'NAME', 'DESCRIPTION'], rows),
     'UID   NAME           DESCRIPTION\n' +
@@ -29,7 +29,7 @@ test('an empty table is its header', () => {
   assert.equal(tableText(['UID', 'NAME'], []), 'UID  NAME\n');
 });
 
-test('a long table is no trouble', () => {
+test('a table can have very many rows', () => {
   const many = Array.from({ length: 200_000 }, (_, n) => [String(n)]);
   assert.equal(tableText(['UID'], many).split('\n').length, 200_002);
 });

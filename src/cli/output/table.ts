@@ -1,10 +1,10 @@
 const GAP = '  ';
-/** Narrower than this a column says nothing any more. */
-const LEAST = 8;
+/** Columns are not cut below this width. */
+const MIN_WIDTH = 8;
 
 /**
- * Aligned columns under a header. With a width, the widest columns are cut until a line fits; the first never is, since
- * it holds what people copy.
+ * Formats aligned columns under a header. With a width, the widest columns are cut until the lines fit. The first
+ * column is never cut because it contains the uid, which people copy.
  */
 export function tableText(header: readonly string[], rows: readonly (readonly string[])[], width?: number): string {
   const lines = [header, ...rows];
@@ -21,7 +21,7 @@ export function tableText(header: readonly string[], rows: readonly (readonly st
   return `${text.join('\n')}\n`;
 }
 
-/** In characters as people see most of them; wide ones, as in Chinese, count as one. */
+/** The number of code points. Wide characters, such as Chinese ones, count as one. */
 const lengthOf = (text: string): number => [...text].length;
 
 function shrink(widths: number[], width: number): void {
@@ -29,8 +29,8 @@ function shrink(widths: number[], width: number): void {
   while (excess() > 0) {
     const [, ...rest] = widths;
     const widest = Math.max(...rest);
-    if (widest <= LEAST) return;
-    widths[widths.indexOf(widest, 1)] = Math.max(LEAST, widest - 1);
+    if (widest <= MIN_WIDTH) return;
+    widths[widths.indexOf(widest, 1)] = Math.max(MIN_WIDTH, widest - 1);
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 
-/** Where a command writes. Commander keeps it and hands it down to every command, which also lets a test listen. */
+/** Standard output and standard error, as configured in commander. Tests replace them. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /** The columns of the terminal that shows standard output; undefined when a program reads it. */
+  /** The columns of the terminal, undefined when standard output is not a terminal. */
   readonly width: number | undefined;
-  /** Whether somebody watches standard error. */
-  readonly isWatched: boolean;
+  /** Whether standard error is a terminal. */
+  readonly isInteractive: boolean;
 }
 
 export function terminalOf(command: Command): Terminal {
@@ -16,7 +16,7 @@ export function terminalOf(command: Command): Terminal {
     out: (text) => writeOut?.(text),
     err: (text) => writeErr?.(text),
     width: getOutHelpWidth?.(),
-    // Without a terminal there is no width, whatever the types say.
-    isWatched: getErrHelpWidth?.() !== undefined,
+    // Commander declares a number, but returns undefined without a terminal.
+    isInteractive: getErrHelpWidth?.() !== undefined,
   };
 }

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { detailsText } from './details.ts';
-import { jsonText, plain, visible } from './text.ts';
+import { escapeForTerminal, formatValue, jsonText } from './text.ts';
 
-test('nothing that a terminal obeys comes through', () => {
-  assert.equal(visible('a\u001b[2Jb\u009bc\rd\u202ee'), 'a\\u001b[2Jb\\u009bc\\u000dd\\u202ee');
-  assert.equal(plain({ note: '\u009b' }), '{"note":"\\u009b"}');
+test('control characters are escaped', () => {
+  assert.equal(escapeForTerminal('a\u001b[2Jb\u009bc\rd\u202ee'), 'a\\u001b[2Jb\\u009bc\\u000dd\\u202ee');
+  assert.equal(formatValue({ note: '\u009b' }), '{"note":"\\u009b"}');
   const value = { name: 'a\u001b\u009b\u202eb', list: ['\n'] };
-  for (const forPerson of [true, false]) {
-    const text = jsonText(value, forPerson);
-    for (const treacherous of ['\u001b', '\u009b', '\u202e']) assert.ok(!text.includes(treacherous));
+  for (const isPretty of [true, false]) {
+    const text = jsonText(value, isPretty);
+    for (const character of ['\u001b', '\u009b', '\u202e']) assert.ok(!text.includes(character));
     assert.deepEqual(JSON.parse(text), value);
   }
 });
 
-test('JSON is one line for programs and indented for people', () => {
+test('JSON is one line, or indented', () => {
   assert.equal(jsonText({ a: [1] }, false), '{"a":[1]}\n');
   assert.equal(jsonText({ a: [1] }, true), '{\n  "a": [\n    1\n  ]\n}\n');
 });
 
-test('values as people read them', () => {
-  assert.equal(plain('2026-01-31T12:00:00.123Z'), '2026-01-31T12:00:00Z');
-  assert.equal(plain(['a', 2]), 'a, 2');
-  assert.equal(plain(false), 'false');
-  assert.equal(plain(undefined), '');
+test('values are formatted for people', () => {
+  assert.equal(formatValue('2026-01-31T12:00:00.123Z'), '2026-01-31T12:00:00Z');
+  assert.equal(formatValue(['a', 2]), 'a, 2');
+  assert.equal(formatValue(false), 'false');
+  assert.equal(formatValue(undefined), '');
 });
 
-test('the details of a resource, one value a line', () => {
+test('the details of a resource have one line per value', () => {
   const role = { name: 'viewer', capabilities: ['A', 'B', 'C', 'D', 'E', 'F'] };
   assert.equal(
     detailsText({ uid: 'u', capabilities: ['A', 'B'], role, claims: { 'x\u001b': '1' } }),

@@ -1,26 +1,26 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 
-/** Control characters, and those that turn the direction of writing: what could make a terminal show something else. */
-const TREACHEROUS = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+/** Control characters, and those that change the direction of text: they can make a terminal show a false text. */
+const UNSAFE_CHARACTERS = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
 
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** A text of somebody else's, on one line and harmless to a terminal. */
-export const visible = (text: string): string => text.replace(TREACHEROUS, escaped);
+/** Makes untrusted text safe for a terminal, on one line. */
+export const escapeForTerminal = (text: string): string => text.replace(UNSAFE_CHARACTERS, escapeCharacter);
 
-/** JSON as the API gave it; indented for a person. What a terminal would obey is escaped, which changes no value. */
-export function jsonText(value: JsonValue, forPerson: boolean): string {
-  const text = forPerson ? JSON.stringify(value, null, 2).split('\n') : [JSON.stringify(value)];
-  return `${text.map(visible).join('\n')}\n`;
+/** Formats JSON, indented if `isPretty`. Unsafe characters are escaped, which does not change the values. */
+export function jsonText(value: JsonValue, isPretty: boolean): string {
+  const text = isPretty ? JSON.stringify(value, null, 2).split('\n') : [JSON.stringify(value)];
+  return `${text.map(escapeForTerminal).join('\n')}\n`;
 }
 
-// The API writes every time like this; three decimals tell people nothing.
+// The format of all times in the API. The milliseconds are not printed.
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z$/;
 
-/** A value for a person: empty for what is not there. */
-export function plain(value: JsonValue | undefined): string {
+/** Formats a value for a table or a line. Missing values are empty. */
+export function formatValue(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
-  if (Array.isArray(value)) return value.map(plain).join(', ');
-  if (typeof value === 'object') return visible(JSON.stringify(value));
-  return visible(String(value)).replace(TIME, '$1Z');
+  if (Array.isArray(value)) return value.map(formatValue).join(', ');
+  if (typeof value === 'object') return escapeForTerminal(JSON.stringify(value));
+  return escapeForTerminal(String(value)).replace(TIME, '$1Z');
 }

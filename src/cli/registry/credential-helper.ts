@@ -1,41 +1,41 @@
 import { Command } from 'commander';
-import { addClientOptions, contextOf } from '../context.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
 import { readConfig } from '../settings/config-file.ts';
-import { findLogin, forgetLogin, listLogins, saveLogin } from '../settings/logins.ts';
+import { findLogin, listLogins, removeLogin, saveLogin } from '../settings/logins.ts';
 
-/** What docker-compatible clients say when they ask for credentials. */
-export interface Asked {
-  readonly verb: string | undefined;
+/** The command and the standard input of a call by a docker client. */
+export interface HelperRequest {
+  readonly command: string | undefined;
   readonly input: string;
 }
 
-/** What goes to standard output, and how the program ends. */
-export interface Told {
+/** The standard output and the exit code. */
+export interface HelperResponse {
   readonly text: string;
   readonly code: 0 | 1;
 }
 
-/** The words by which docker knows that there are none, and goes on without. */
+/** The text by which docker recognizes that there are no credentials, and continues without. */
 const NOT_FOUND = 'credentials not found in native keychain';
-/** Any user name will do beside a token. */
+/** The server ignores the user name of a token. */
 const USER = '_token';
 
 /**
- * Docker's credential helper protocol (https://github.com/docker/docker-credential-helpers): a verb as argument, a server
- * or JSON on standard input, JSON or a reason on standard output.
+ * Implements docker's credential helper protocol (https://github.com/docker/docker-credential-helpers): a command as
+ * argument, a server or JSON on standard input, JSON or an error message on standard output.
  */
-export async function help({ verb, input }: Asked): Promise<Told> {
+export async function runCredentialHelper({ command, input }: HelperRequest): Promise<HelperResponse> {
   try {
-    switch (verb) {
+    switch (command) {
       case 'get':
-        return told(JSON.stringify(await get(input.trim())));
+        return success(JSON.stringify(await get(input.trim())));
       case 'store':
-        return told(await store(input));
+        return success(await store(input));
       case 'erase':
-        await forgetLogin(await serverOf(input.trim()));
-        return told('');
+        await removeLogin(await serverOf(input.trim()));
+        return success('');
       case 'list':
-        return told(JSON.stringify(Object.fromEntries((await listLogins()).map((server) => [server, USER]))));
+        return success(JSON.stringify(Object.fromEntries((await listLogins()).map((server) => [server, USER]))));
       default:
         return { text: 'usage: docker-credential-wharf get|store|erase|list\n', code: 1 };
     }
@@ -44,23 +44,23 @@ export async function help({ verb, input }: Asked): Promise<Told> {
   }
 }
 
-const told = (text: string): Told => ({ text: text === '' ? '' : `${text}\n`, code: 0 });
+const success = (text: string): HelperResponse => ({ text: text === '' ? '' : `${text}\n`, code: 0 });
 
-async function get(asked: string) {
-  const server = await serverOf(asked);
+async function get(registry: string) {
+  const server = await serverOf(registry);
   const command = addClientOptions(new Command('docker-credential-wharf')).exitOverride();
   command.parse(['--server', server], { from: 'user' });
-  const context = await contextOf(command);
+  const context = await readContext(command);
   let secret: string;
   try {
     secret = await context.token();
   } catch {
     throw new Error(NOT_FOUND);
   }
-  return { ServerURL: asked, Username: USER, Secret: secret };
+  return { ServerURL: registry, Username: USER, Secret: secret };
 }
 
-/** What `docker login` brings is a token that somebody has from elsewhere. */
+/** Saves the token that the user gave to `docker login`. */
 async function store(input: string): Promise<string> {
   const { ServerURL, Secret } = JSON.parse(input) as { ServerURL?: unknown; Secret?: unknown };
   if (typeof ServerURL !== 'string' || typeof Secret !== 'string')
@@ -70,11 +70,14 @@ async function store(input: string): Promise<string> {
   return '';
 }
 
-/** Clients name a registry by its host; our logins are by address. Without one, only this machine speaks plain HTTP. */
-async function serverOf(asked: string): Promise<string> {
-  const host = asked.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+/**
+ * Returns the server URL of a registry, which clients identify by its host. Uses the configured server or a login
+ * with this host, else https. Only hosts on this machine default to http.
+ */
+async function serverOf(registry: string): Promise<string> {
+  const host = registry.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
   if (!URL.canParse(`https://${host}`))
-    throw new Error(`${JSON.stringify(asked.slice(0, 100))} is not the host of a registry`);
+    throw new Error(`${JSON.stringify(registry.slice(0, 100))} is not the host of a registry`);
   const { server: configured = '' } = await readConfig();
   if (URL.canParse(configured) && new URL(configured).host === host) return configured;
   for (const server of [`https://${host}`, `http://${host}`]) if (await findLogin(server)) return server;

@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { databases } from '../../../test/support/databases.ts';
 import { ociClient, pushImage } from '../../../test/support/oci-client.ts';
 import { startTestServer } from '../../../test/support/server.ts';
-import { type Result, runHere, scratch, standIn } from '../cli.testing.ts';
+import { type Result, runInProcess, startFakeServer, temporaryDirectory } from '../cli.testing.ts';
 
 const HELPER = fileURLToPath(new URL('../docker-credential-wharf.sh', import.meta.url));
 
-/** Runs the helper as docker does: by a link on the PATH, where our own Node is not. */
+/** Runs the helper as docker does: by a link in the PATH, without the Node of the package. */
 function helper(verb: string, input: string, env: Record<string, string>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), 'wharf-helper-'));
   const link = join(directory, 'docker-credential-wharf');
@@ -26,15 +26,15 @@ function helper(verb: string, input: string, env: Record<string, string>): Promi
   }).finally(() => rmSync(directory, { recursive: true }));
 }
 
-/** A user with a home of their own, and a server that takes the token `good`. */
-async function user(t: TestContext) {
-  const home = scratch(t);
-  const env = { XDG_CONFIG_HOME: home, DOCKER_CONFIG: join(home, 'docker') };
-  const server = await standIn(t, ({ headers }) =>
+/** A user with a temporary configuration, and a fake server that accepts the token `good`. */
+async function createUser(t: TestContext) {
+  const directory = temporaryDirectory(t);
+  const env = { XDG_CONFIG_HOME: directory, DOCKER_CONFIG: join(directory, 'docker') };
+  const server = await startFakeServer(t, ({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: {} } : { status: 401, text: '' },
   );
-  const config = join(home, 'docker', 'config.json');
-  const wharf = (...args: string[]) => runHere([...args, '--server', server], env);
+  const config = join(directory, 'docker', 'config.json');
+  const wharf = (...args: string[]) => runInProcess([...args, '--server', server], env);
   return {
     env,
     server,
@@ -45,8 +45,8 @@ async function user(t: TestContext) {
   };
 }
 
-test('login makes clients ask us, and leaves the rest of their file alone', async (t) => {
-  const { wharf, host, config, read, env } = await user(t);
+test('login sets the credential helper and keeps the rest of the file', async (t) => {
+  const { wharf, host, config, read, env } = await createUser(t);
   mkdirSync(env.DOCKER_CONFIG);
   writeFileSync(config, JSON.stringify({ auths: { 'example.com': {} }, credHelpers: { 'gcr.io': 'gcloud' } }));
   const { code, stdout, stderr } = await wharf('registry', 'login', '--token', 'good');
@@ -60,33 +60,33 @@ test('login makes clients ask us, and leaves the rest of their file alone', asyn
   assert.match((await wharf('registry', 'logout')).stdout, /did not/);
 });
 
-test('a login that does not work changes nothing', async (t) => {
-  const { wharf, config } = await user(t);
+test('an invalid login changes nothing', async (t) => {
+  const { wharf, config } = await createUser(t);
   const { code, stderr } = await wharf('registry', 'login', '--token', 'bad');
   assert.equal(code, 3);
-  assert.match(stderr, /does not take your token/);
+  assert.match(stderr, /rejects your token/);
   assert.throws(() => statSync(config));
 });
 
-test('the helper speaks as docker expects: store, get, list and erase', async (t) => {
-  const { env, host } = await user(t);
-  const nothing = await helper('get', 'wharf.example.com\n', env);
-  assert.deepEqual([nothing.code, nothing.stdout], [1, 'credentials not found in native keychain\n']);
+test('the helper implements store, get, list and erase', async (t) => {
+  const { env, host } = await createUser(t);
+  const missing = await helper('get', 'wharf.example.com\n', env);
+  assert.deepEqual([missing.code, missing.stdout], [1, 'credentials not found in native keychain\n']);
 
   const stored = await helper('store', JSON.stringify({ ServerURL: host, Username: 'me', Secret: 'good' }), env);
   assert.deepEqual([stored.code, stored.stdout], [0, '']);
-  for (const asked of [host, `http://${host}`, `https://${host}/v2/`]) {
-    const { code, stdout } = await helper('get', asked, env);
+  for (const registry of [host, `http://${host}`, `https://${host}/v2/`]) {
+    const { code, stdout } = await helper('get', registry, env);
     assert.equal(code, 0, stdout);
-    assert.deepEqual(JSON.parse(stdout), { ServerURL: asked, Username: '_token', Secret: 'good' });
+    assert.deepEqual(JSON.parse(stdout), { ServerURL: registry, Username: '_token', Secret: 'good' });
   }
   assert.deepEqual(JSON.parse((await helper('list', '', env)).stdout), { [`http://${host}`]: '_token' });
   assert.equal((await helper('erase', host, env)).code, 0);
   assert.deepEqual(JSON.parse((await helper('list', '', env)).stdout), {});
 });
 
-test('the helper says what is wrong in one line', async (t) => {
-  const { env } = await user(t);
+test('the helper prints errors in one line', async (t) => {
+  const { env } = await createUser(t);
   for (const [verb, input] of [
     ['get', 'not a host'],
     ['store', 'not JSON'],
@@ -107,14 +107,14 @@ test('gc beside a running server', async (t) => {
   t.after(() => client.close());
   await pushImage(client, 'my-org/app', 'v1');
   await client.pushBlob('my-org/app', Buffer.alloc(3000));
-  const gc = (...args: string[]) => runHere(['registry', 'gc', '--data', server.home.dataDir, ...args]);
+  const gc = (...args: string[]) => runInProcess(['registry', 'gc', '--data', server.home.dataDir, ...args]);
   const { code, stdout } = await gc('--dry-run', '--grace', '1h');
   assert.deepEqual([code, stdout], [0, 'would remove 0 blobs, 0 uploads, 0 links, 0 referrers: 0 bytes\n']);
   const { stdout: json } = await gc('-o', 'json');
   assert.deepEqual(JSON.parse(json), { dryRun: false, referrers: 0, links: 0, blobs: 0, bytes: 0, uploads: 0 });
   const short = await gc('--grace', '5m');
   assert.equal(short.code, 2);
-  assert.match(short.stderr, /a time from 1h/);
-  const nowhere = await runHere(['registry', 'gc', '--data', scratch(t)]);
-  assert.match(nowhere.stderr, /no registry in/);
+  assert.match(short.stderr, /a duration from 1h/);
+  const withoutRegistry = await runInProcess(['registry', 'gc', '--data', temporaryDirectory(t)]);
+  assert.match(withoutRegistry.stderr, /no registry in/);
 });

@@ -7,10 +7,11 @@ import {
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { createApi } from '../client/api.ts';
-import { addClientOptions, type Context, contextOf } from '../context.ts';
-import { example } from '../help.ts';
+import { addClientOptions, readContext } from '../client-options.ts';
+import type { ClientContext } from '../context.ts';
+import { addExamples } from '../help.ts';
 import { print } from '../output/print.ts';
-import { visible } from '../output/text.ts';
+import { escapeForTerminal } from '../output/text.ts';
 import { addVerb } from '../resource/commands.ts';
 import { type ResourceSpec, verbs } from '../resource/spec.ts';
 
@@ -55,35 +56,35 @@ const sizes: ResourceSpec = {
 
 export function addRepos(area: Command): void {
   for (const verb of verbs) addVerb(area, verb, repos);
-  const readme = area.command('readme').description('what a repo says about itself');
+  const readme = area.command('readme').description('the README of a repo');
   addReadmeGet(readme);
   addVerb(readme, 'update', readmes, 'set');
-  example(readme, 'wharf repos readme get $UID');
-  example(area, 'wharf repos list --descendants-of $GROUP');
+  addExamples(readme, 'wharf repos readme get $UID');
+  addExamples(area, 'wharf repos list --descendants-of $GROUP');
 }
 
-/** The Markdown itself, and not a table with Markdown in it. */
-function addReadmeGet(readme: Command): void {
-  const command = readme.command('get').description('print the Markdown').argument('<uid>');
-  example(addClientOptions(command), 'wharf repos readme get $UID > README.md');
+/** Adds a command that prints the Markdown itself, not a table. */
+function addReadmeGet(parent: Command): void {
+  const command = parent.command('get').description('print the README of a repo as Markdown').argument('<uid>');
+  addExamples(addClientOptions(command), 'wharf repos readme get $UID > README.md');
   command.action(async () => {
-    const context = await contextOf(command);
-    const answer = await createApi(context).call(ReposService.method.getRepoReadme, { path: command.args });
-    print(context, answer, () => markdownFor(context, String(answer.content ?? '')));
+    const context = await readContext(command);
+    const readme = await createApi(context).call(ReposService.method.getRepoReadme, { path: command.args });
+    print(context, readme, () => markdownFor(context, String(readme.content ?? '')));
   });
 }
 
-/** As it is for a file; on a terminal, without what that would obey. */
-const markdownFor = ({ terminal }: Context, text: string): string =>
-  terminal.width === undefined ? text : `${text.split('\n').map(visible).join('\n')}\n`;
+/** Escapes control characters for a terminal, but not for a file. */
+const markdownFor = ({ terminal }: ClientContext, text: string): string =>
+  terminal.width === undefined ? text : `${text.split('\n').map(escapeForTerminal).join('\n')}\n`;
 
 export function addTags(area: Command): void {
   for (const verb of verbs) addVerb(area, verb, tags);
-  example(area, 'wharf tags list --children-of $REPO');
+  addExamples(area, 'wharf tags list --children-of $REPO');
 }
 
 export function addImages(area: Command): void {
   addVerb(area, 'get', architectures, 'architectures');
   addVerb(area, 'get', sizes, 'size');
-  example(area, 'wharf images architectures $REPO sha256:…');
+  addExamples(area, 'wharf images architectures $REPO sha256:…');
 }

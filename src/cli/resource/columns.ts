@@ -1,27 +1,30 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { plain } from '../output/text.ts';
+import { formatValue } from '../output/text.ts';
 import type { ResourceSpec } from './spec.ts';
 
-/** The header of a table, and how a resource becomes a row of it. */
+/** Returns the header of a table and a function that formats a resource as a row. */
 export function columnsOf(columns: ResourceSpec['columns']): {
   readonly header: readonly string[];
   readonly cells: (resource: JsonObject) => string[];
 } {
-  const places = Object.values(columns).map((paths) => [paths].flat());
+  const pathLists = Object.values(columns).map((paths) => [paths].flat());
   return {
     header: Object.keys(columns),
-    cells: (resource) => places.map((paths) => plain(paths.map((path) => lookUp(resource, path)).find(isPresent))),
+    cells: (resource) =>
+      pathLists.map((paths) => formatValue(paths.map((path) => valueAtPath(resource, path)).find(isPresent))),
   };
 }
 
 const isPresent = (value: JsonValue | undefined): boolean => value !== undefined;
 
-/** Also finds the length of a list: `capabilities.length`. */
-const lookUp = (resource: JsonObject, path: string): JsonValue | undefined =>
+/** The path can end with the length of a list: `capabilities.length`. */
+const valueAtPath = (resource: JsonObject, path: string): JsonValue | undefined =>
   path
     .split('.')
     .reduce<JsonValue | undefined>(
-      (at, name) =>
-        typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as JsonObject)[name] : undefined,
+      (value, name) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+          ? (value as JsonObject)[name]
+          : undefined,
       resource,
     );

@@ -6,14 +6,20 @@ import { hasOption } from '@bufbuild/protobuf';
 import { Command } from 'commander';
 import { resource } from '../../contract/gen/google/api/resource_pb.js';
 import { v2Files } from '../../contract/method-table.ts';
-import { type Answer, type Received, runHere, scratch, standIn } from '../cli.testing.ts';
+import {
+  type FakeResponse,
+  type ReceivedRequest,
+  runInProcess,
+  startFakeServer,
+  temporaryDirectory,
+} from '../cli.testing.ts';
 import { addResource } from './commands.ts';
 import { methodOf } from './spec.ts';
 
 const UID = `${'0'.repeat(40)}/${'1'.repeat(16)}`;
 const PARENT = '0'.repeat(40);
 
-test('any resource of the contract can have commands with one line', () => {
+test('every resource of the contract can have commands', () => {
   const all = v2Files.flatMap((file) => file.messages).filter((message) => hasOption(message, resource));
   assert.ok(all.length >= 15);
   for (const desc of all) {
@@ -29,20 +35,23 @@ test('any resource of the contract can have commands with one line', () => {
   }
 });
 
-/** Runs commands against a stand-in and keeps what it was sent. */
-async function session(t: Parameters<typeof standIn>[0], answer: (request: Received) => Answer = () => ({ json: {} })) {
-  const seen: Received[] = [];
-  const server = await standIn(t, (request) => {
-    seen.push(request);
-    return answer(request);
+/** Runs commands against a fake server and records its requests. */
+async function startSession(
+  t: Parameters<typeof startFakeServer>[0],
+  respond: (request: ReceivedRequest) => FakeResponse = () => ({ json: {} }),
+) {
+  const requests: ReceivedRequest[] = [];
+  const server = await startFakeServer(t, (request) => {
+    requests.push(request);
+    return respond(request);
   });
-  const iam = (...args: string[]) => runHere(['iam', ...args, '--server', server, '--token', 'x']);
-  const sent = (): unknown => JSON.parse(seen.at(-1)?.body ?? '');
-  return { iam, seen, sent, server };
+  const iam = (...args: string[]) => runInProcess(['iam', ...args, '--server', server, '--token', 'x']);
+  const sent = (): unknown => JSON.parse(requests.at(-1)?.body ?? '');
+  return { iam, requests, sent, server };
 }
 
-test('flags make up the body of a creation', async (t) => {
-  const { iam, seen, sent } = await session(t);
+test('flags set the fields of a create request', async (t) => {
+  const { iam, requests, sent } = await startSession(t);
   const flags = [
     '--name',
     'ci',
@@ -54,22 +63,22 @@ test('flags make up the body of a creation', async (t) => {
     'b=2',
   ];
   assert.equal((await iam('identities', 'create', '--parent', PARENT, ...flags)).code, 0);
-  assert.equal(seen[0]?.path, `/iam/v2/identities/${PARENT}`);
+  assert.equal(requests[0]?.path, `/iam/v2/identities/${PARENT}`);
   assert.deepEqual(sent(), { name: 'ci', claimMatch: { issuer: 'https://i', claims: { a: '1', b: '2' } } });
   await iam('groups', 'create', '--parent', PARENT, '--name', 'g', '--verified', '--kind', 'dev');
   assert.deepEqual(sent(), { name: 'g', verified: true, kind: 'ORG_KIND_DEV' });
 });
 
-test('flags win over a file, under the spelling of the file', async (t) => {
-  const { iam, sent } = await session(t);
-  const file = join(scratch(t), 'body.json');
+test('flags override the file and use its spelling of field names', async (t) => {
+  const { iam, sent } = await startSession(t);
+  const file = join(temporaryDirectory(t), 'body.json');
   writeFileSync(file, '{"name":"old","claim_match":{"issuer":"https://i","subject":"old"}}');
   await iam('identities', 'create', '--parent', PARENT, '--file', file, '--name', 'new', '--subject', 'new');
   assert.deepEqual(sent(), { name: 'new', claim_match: { issuer: 'https://i', subject: 'new' } });
 
   for (const [text, words] of [
     ['{', /is not JSON/],
-    ['[]', /must hold one JSON object/],
+    ['[]', /must contain a JSON object/],
   ] as const) {
     writeFileSync(file, text);
     const { code, stderr } = await iam('groups', 'create', '--file', file);
@@ -78,9 +87,9 @@ test('flags win over a file, under the spelling of the file', async (t) => {
   }
 });
 
-test('a short flag means the member of the oneof that other flags choose', async (t) => {
-  const { iam, sent } = await session(t);
-  const keys = join(scratch(t), 'keys.json');
+test('a short flag sets the member of the oneof that other flags select', async (t) => {
+  const { iam, sent } = await startSession(t);
+  const keys = join(temporaryDirectory(t), 'keys.json');
   writeFileSync(keys, '{"keys":[]}\n');
   const common = ['--parent', PARENT, '--issuer', 'https://i', '--audience', 'a'];
   await iam('identities', 'create', ...common, '--subject', 's');
@@ -95,33 +104,33 @@ test('a short flag means the member of the oneof that other flags choose', async
   assert.match(twice.stderr, /--audience may be given only once/);
   const missing = await iam('identities', 'create', '--parent', PARENT, '--issuer-keys', '@/nonexistent');
   assert.equal(missing.code, 2);
-  assert.match(missing.stderr, /--issuer-keys: there is no such file/);
+  assert.match(missing.stderr, /--issuer-keys: the file does not exist/);
 });
 
-test('a change sends what was given and a mask that names it', async (t) => {
-  const { iam, seen, sent } = await session(t, ({ verb }) => ({
+test('an update sends the given fields and their mask', async (t) => {
+  const { iam, requests, sent } = await startSession(t, ({ verb }) => ({
     json: verb === 'GET' ? { uid: UID, staticKeys: { issuer: 'https://i' } } : { uid: UID },
   }));
   await iam('groups', 'update', UID, '--description', '');
-  assert.equal(seen.at(-1)?.query.get('update_mask'), 'description');
+  assert.equal(requests.at(-1)?.query.get('update_mask'), 'description');
   assert.deepEqual(sent(), { description: '' });
 
-  seen.splice(0);
+  requests.splice(0);
   await iam('identities', 'update', UID, '--subject', 's', '--name', 'n');
   assert.deepEqual(
-    seen.map(({ verb }) => verb),
+    requests.map(({ verb }) => verb),
     ['GET', 'PATCH'],
   );
-  assert.deepEqual(sent(), { name: 'n', staticKeys: { subject: 's' } }, 'what the identity is decides');
-  assert.equal(seen.at(-1)?.query.get('update_mask'), 'name,static_keys.subject');
+  assert.deepEqual(sent(), { name: 'n', staticKeys: { subject: 's' } }, 'the current member of the oneof is used');
+  assert.equal(requests.at(-1)?.query.get('update_mask'), 'name,static_keys.subject');
 
-  seen.splice(0);
+  requests.splice(0);
   const nothing = await iam('groups', 'update', UID);
-  assert.deepEqual([nothing.code, seen.length], [2, 0]);
+  assert.deepEqual([nothing.code, requests.length], [2, 0]);
 });
 
-test('a list follows all pages and prints one envelope', async (t) => {
-  const { iam, seen } = await session(t, ({ query }) => {
+test('a list reads all pages and prints one response', async (t) => {
+  const { iam, requests } = await startSession(t, ({ query }) => {
     const from = Number(query.get('page_token') ?? 0);
     const size = Math.min(Number(query.get('page_size')), 5);
     const groups = Array.from({ length: Math.min(size, 12 - from) }, (_, n) => ({
@@ -135,7 +144,7 @@ test('a list follows all pages and prints one envelope', async (t) => {
   assert.deepEqual(Object.keys(all), ['groups', 'totalCount', 'skipped']);
   assert.equal(all.groups.length, 12);
   assert.deepEqual(
-    seen.map(({ query }) => query.toString()),
+    requests.map(({ query }) => query.toString()),
     [
       'uidp.in_root=true&skip=0&page_size=200',
       'uidp.in_root=true&page_token=5&page_size=200',
@@ -146,34 +155,34 @@ test('a list follows all pages and prints one envelope', async (t) => {
   const some = JSON.parse((await iam('groups', 'list', '--limit', '7', '-o', 'json')).stdout);
   assert.deepEqual([some.groups.length, some.nextPageToken, some.totalCount], [7, '7', '12']);
 
-  seen.splice(0);
+  requests.splice(0);
   const page = await iam('groups', 'list', '--page-size', '3');
-  assert.equal(seen.length, 1);
+  assert.equal(requests.length, 1);
   assert.match(page.stdout, /^UID +NAME +DESCRIPTION +CREATED\nu0 +n0\nu1 +n1\nu2 +n2\n$/);
-  assert.equal(page.stderr, 'there is more: --page-token 3\n');
+  assert.equal(page.stderr, 'more results: --page-token 3\n');
 });
 
-test('progress is for people who watch, and tables fit their terminal', async (t) => {
-  const server = await standIn(t, ({ query }) => ({
+test('a terminal shows progress, and tables fit its width', async (t) => {
+  const server = await startFakeServer(t, ({ query }) => ({
     json: query.has('page_token')
       ? { groups: [{ uid: 'u2', name: 'n', description: 'd'.repeat(100) }], totalCount: '2' }
       : { groups: [{ uid: 'u1' }], nextPageToken: 'p', totalCount: '2' },
   }));
   const args = ['iam', 'groups', 'list', '--server', server, '--token', 'x'];
-  assert.equal((await runHere(args)).stderr, '');
-  const { stdout, stderr } = await runHere(args, {}, { columns: 60 });
+  assert.equal((await runInProcess(args)).stderr, '');
+  const { stdout, stderr } = await runInProcess(args, {}, { columns: 60 });
   assert.match(stderr, /1 of 2…/);
   assert.ok(stdout.split('\n').every((line) => line.length <= 60));
 });
 
-test('a role is found by its name, as far as it can be given', async (t) => {
+test('a role can be given by its name', async (t) => {
   const other = '9'.repeat(40);
   const roles: Record<string, string[]> = {
     viewer: [other],
     twin: [`${PARENT}/${'a'.repeat(16)}`, `${PARENT}/${'b'.repeat(16)}`],
     elsewhere: [`${other}/${'a'.repeat(16)}`, `${PARENT}/${'c'.repeat(16)}`],
   };
-  const { iam, sent } = await session(t, ({ verb, query }) => ({
+  const { iam, sent } = await startSession(t, ({ verb, query }) => ({
     json: verb === 'GET' ? { roles: (roles[query.get('name') ?? ''] ?? []).map((uid) => ({ uid })) } : { uid: UID },
   }));
   const bind = (role: string) => iam('role-bindings', 'create', '--parent', PARENT, '--identity', UID, '--role', role);
@@ -186,15 +195,15 @@ test('a role is found by its name, as far as it can be given', async (t) => {
   assert.equal(ambiguous.code, 2);
   assert.equal(
     ambiguous.stderr,
-    `wharf: 2 roles are named "twin"; give the uid of one:\n  ${roles.twin?.join('\n  ')}\n`,
+    `wharf: 2 roles are named "twin": give the uid of one of them:\n  ${roles.twin?.join('\n  ')}\n`,
   );
-  const unknown = await bind('nobody');
+  const unknown = await bind('unknown');
   assert.equal(unknown.code, 5);
-  assert.match(unknown.stderr, /no role named "nobody"/);
+  assert.match(unknown.stderr, /no role named "unknown"/);
 });
 
-test('a variable that is unset in a script reaches nothing', async (t) => {
-  const { iam, seen } = await session(t);
+test('empty values are refused, as from an unset variable of a script', async (t) => {
+  const { iam, requests } = await startSession(t);
   for (const args of [
     ['groups', 'list', '--descendants-of', ''],
     ['groups', 'list', '--ids', ''],
@@ -205,11 +214,11 @@ test('a variable that is unset in a script reaches nothing', async (t) => {
     assert.equal(code, 2, args.join(' '));
     assert.match(stderr, /is empty/);
   }
-  assert.deepEqual(seen, []);
+  assert.deepEqual(requests, []);
 });
 
-test('a deletion says what is gone, to people', async (t) => {
-  const { iam } = await session(t, () => ({ status: 200, text: '' }));
+test('a deletion prints the uid, except as JSON', async (t) => {
+  const { iam } = await startSession(t, () => ({ status: 200, text: '' }));
   assert.deepEqual(await iam('groups', 'delete', UID), { code: 0, stdout: `deleted ${UID}\n`, stderr: '' });
   assert.deepEqual(await iam('groups', 'delete', UID, '-o', 'json'), { code: 0, stdout: '', stderr: '' });
 });

@@ -3,35 +3,35 @@ import { test } from 'node:test';
 import { GroupSchema, GroupsService } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { IdentityProviderSchema } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { rowOf } from '../client/api.ts';
-import { type Place, protoPath, queryPlaces, resourcePlaces, variablesOf } from './field-paths.ts';
+import { routedMethod } from '../client/api.ts';
+import { type FieldPath, protoPath, queryFieldPaths, resourceFieldPaths, routeVariables } from './field-paths.ts';
 
-const flags = (places: readonly Place[]): string[] => places.map(({ flag }) => flag);
+const flags = (paths: readonly FieldPath[]): string[] => paths.map(({ flag }) => flag);
 
-test('what a client may set in a resource, and nothing that the server sets', () => {
-  assert.deepEqual(flags(resourcePlaces(GroupSchema, false)), ['name', 'description', 'verified', 'kind']);
+test('output-only fields have no flag', () => {
+  assert.deepEqual(flags(resourceFieldPaths(GroupSchema, false)), ['name', 'description', 'verified', 'kind']);
 });
 
-test('what lies deeper is dotted, all members of a oneof are there, and a time is one value', () => {
-  const places = resourcePlaces(IdentitySchema, false);
-  const found = flags(places);
+test('nested fields have dotted flags, all members of a oneof have flags, and a time is one value', () => {
+  const paths = resourceFieldPaths(IdentitySchema, false);
+  const names = flags(paths);
   for (const flag of ['claim-match.issuer', 'claim-match.claims', 'static-keys.expiration-time', 'service-principal']) {
-    assert.ok(found.includes(flag), flag);
+    assert.ok(names.includes(flag), flag);
   }
-  const keys = places.find(({ flag }) => flag === 'static-keys.issuer-keys');
+  const keys = paths.find(({ flag }) => flag === 'static-keys.issuer-keys');
   assert.equal(keys && protoPath(keys), 'static_keys.issuer_keys');
 });
 
-test('a change leaves out what only a creation can set', () => {
-  const isThere = (isChange: boolean) =>
-    flags(resourcePlaces(IdentityProviderSchema, isChange)).includes('oidc.correlation-rule');
-  assert.deepEqual([isThere(false), isThere(true)], [true, false]);
+test('an update has no flags for immutable fields', () => {
+  const hasFlag = (isUpdate: boolean) =>
+    flags(resourceFieldPaths(IdentityProviderSchema, isUpdate)).includes('oidc.correlation-rule');
+  assert.deepEqual([hasFlag(false), hasFlag(true)], [true, false]);
 });
 
-test('every field of a list request is a flag; the place in the tree has no prefix', () => {
-  const row = rowOf(GroupsService.method.listGroups);
+test('every field of a list request has a flag, those of the uidp filter without a prefix', () => {
+  const routed = routedMethod(GroupsService.method.listGroups);
   assert.deepEqual(
-    queryPlaces(row, row.route).map((place) => [place.flag, protoPath(place)]),
+    queryFieldPaths(routed, routed.route).map((path) => [path.flag, protoPath(path)]),
     [
       ['ancestors-of', 'uidp.ancestors_of'],
       ['descendants-of', 'uidp.descendants_of'],
@@ -47,10 +47,10 @@ test('every field of a list request is a flag; the place in the tree has no pref
   );
 });
 
-test('what path and body carry, and the mask, are no flags of a query', () => {
+test('fields of the path, the body and the mask have no query flags', () => {
   for (const method of [GroupsService.method.createGroup, GroupsService.method.updateGroup]) {
-    const row = rowOf(method);
-    assert.deepEqual(queryPlaces(row, row.route), [], method.name);
+    const routed = routedMethod(method);
+    assert.deepEqual(queryFieldPaths(routed, routed.route), [], method.name);
   }
-  assert.deepEqual(variablesOf('/iam/v2/groups/{group.uid=**}'), ['group.uid']);
+  assert.deepEqual(routeVariables('/iam/v2/groups/{group.uid=**}'), ['group.uid']);
 });

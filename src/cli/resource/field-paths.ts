@@ -4,48 +4,51 @@ import { isImmutable, isOutputOnly } from '../../contract/field-behavior.ts';
 import { UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { Method, Route } from '../../contract/method.ts';
 
-/** A field that can be given on the command line, and the fields that lead to it. */
-export interface Place {
-  /** `claim-match.issuer` */
+/** A field that a flag sets, with the path to it. */
+export interface FieldPath {
+  /** The name of the flag, such as `claim-match.issuer`. */
   readonly flag: string;
   readonly field: DescField;
   readonly path: readonly DescField[];
 }
 
-/** `claim_match.issuer`: how the contract writes a place. */
-export const protoPath = ({ path }: Pick<Place, 'path'>): string => path.map(({ name }) => name).join('.');
+/** The path in the contract's notation, such as `claim_match.issuer`. */
+export const protoPath = ({ path }: Pick<FieldPath, 'path'>): string => path.map(({ name }) => name).join('.');
 
-/** What a client may set in a resource; on a change, without what only its creation can set. */
-export const resourcePlaces = (resource: DescMessage, isChange: boolean): readonly Place[] =>
-  placesIn(resource, (field) => !isOutputOnly(field) && !(isChange && isImmutable(field)));
+/** The fields of a resource that a client can set. An update excludes immutable fields. */
+export const resourceFieldPaths = (resource: DescMessage, isUpdate: boolean): readonly FieldPath[] =>
+  fieldPathsIn(resource, (field) => !isOutputOnly(field) && !(isUpdate && isImmutable(field)));
 
-/** What a request carries beside its path and its body. */
-export function queryPlaces({ desc: { input } }: Method, { template, body }: Route): readonly Place[] {
-  const bound = new Set([body, ...variablesOf(template)]);
-  return placesIn(input, (field) => !bound.has(field.name) && field.message?.typeName !== FieldMaskSchema.typeName);
+/** The fields of a request that are not in its path or body. */
+export function queryFieldPaths({ desc: { input } }: Method, { template, body }: Route): readonly FieldPath[] {
+  const excluded = new Set([body, ...routeVariables(template)]);
+  return fieldPathsIn(
+    input,
+    (field) => !excluded.has(field.name) && field.message?.typeName !== FieldMaskSchema.typeName,
+  );
 }
 
-/** The variables of a route: `group.uid` for `/iam/v2/groups/{group.uid=**}`. */
-export const variablesOf = (template: string): string[] =>
+/** Returns the variables of a route, such as `group.uid` of `/iam/v2/groups/{group.uid=**}`. */
+export const routeVariables = (template: string): string[] =>
   [...template.matchAll(/\{([^}=]+)/g)].map(([, field = '']) => field);
 
-function placesIn(
+function fieldPathsIn(
   message: DescMessage,
-  isOffered: (field: DescField) => boolean,
-  above: readonly DescField[] = [],
+  isIncluded: (field: DescField) => boolean,
+  ancestors: readonly DescField[] = [],
   prefix = '',
-): readonly Place[] {
-  return message.fields.filter(isOffered).flatMap((field): readonly Place[] => {
-    const path = [...above, field];
+): readonly FieldPath[] {
+  return message.fields.filter(isIncluded).flatMap((field): readonly FieldPath[] => {
+    const path = [...ancestors, field];
     const name = field.name.replaceAll('_', '-');
-    if (field.fieldKind !== 'message' || isValue(field.message)) return [{ flag: prefix + name, field, path }];
-    // A type that holds itself has no end.
-    if (above.some((outer) => outer.message === field.message)) return [];
-    // Where in the tree to look is what people ask for most.
-    const deeper = field.message.typeName === UIDPFilterSchema.typeName ? prefix : `${prefix}${name}.`;
-    return placesIn(field.message, isOffered, path, deeper);
+    if (field.fieldKind !== 'message' || isJsonScalar(field.message)) return [{ flag: prefix + name, field, path }];
+    // Stops at recursive types.
+    if (ancestors.some((ancestor) => ancestor.message === field.message)) return [];
+    // The uidp filter is used most, so its flags have no prefix: --descendants-of.
+    const nestedPrefix = field.message.typeName === UIDPFilterSchema.typeName ? prefix : `${prefix}${name}.`;
+    return fieldPathsIn(field.message, isIncluded, path, nestedPrefix);
   });
 }
 
-/** Times and durations are messages to protobuf and one text in JSON. */
-const isValue = ({ typeName }: DescMessage): boolean => typeName.startsWith('google.protobuf.');
+/** Whether a message is a single value in JSON, such as a timestamp or a duration. */
+const isJsonScalar = ({ typeName }: DescMessage): boolean => typeName.startsWith('google.protobuf.');

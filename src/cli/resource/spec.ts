@@ -1,33 +1,36 @@
 import type { DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Api } from '../client/api.ts';
 
-/** What the contract does not say about the commands of a resource. The rest follows from it. */
+/** The parts of a resource's commands that cannot be derived from the contract. */
 export interface ResourceSpec {
-  /** `role-bindings` in `wharf iam role-bindings list`. */
+  /** The name of the command, such as `role-bindings` in `wharf iam role-bindings list`. */
   readonly name: string;
   readonly resource: DescMessage;
-  /** The table of a list: headings, and where in the JSON the value is; of several places the first that has one. */
+  /**
+   * The columns of a list: the header and the JSON path of the value. Of several paths the first with a value is
+   * used.
+   */
   readonly columns: Readonly<Record<string, string | readonly string[]>>;
-  /** Short flags for fields that many use. One may stand for a field in several members of a oneof. */
+  /** Short flags and the fields they set. A short flag can set one field of several members of a oneof. */
   readonly short?: Readonly<Record<string, readonly string[]>>;
-  /** Fields whose value is long or secret, and so may be given as `@file`. */
+  /** Fields whose value can be given as `@file`, because it is long or secret. */
   readonly files?: readonly string[];
-  /** What a list asks for unless the flags say otherwise, by request field. */
+  /** Default values of a list request, by field. */
   readonly defaults?: Readonly<Record<string, JsonValue>>;
-  /** What the answer to a create carries beside its message: the name to show it under, and its header. */
-  readonly beside?: { readonly name: string; readonly header: string };
-  /** The last touch to a body before it is sent. */
-  readonly complete?: Complete;
-  /** What the examples of the help give, such as `--name my-group`. */
+  /** A response header of Create to print, and the name to print it with. */
+  readonly responseHeader?: { readonly name: string; readonly header: string };
+  /** Changes a request body before it is sent. */
+  readonly complete?: CompleteBody;
+  /** The arguments in the examples of the help, such as `--name my-group`. */
   readonly examples?: Partial<Readonly<Record<VerbName, string>>>;
 }
 
-export type Complete = (body: JsonObject, context: { readonly api: Api; readonly group: string }) => Promise<void>;
+export type CompleteBody = (body: JsonObject, context: { readonly api: Api; readonly group: string }) => Promise<void>;
 
 export const verbs = ['list', 'get', 'create', 'update', 'delete'] as const;
 export type VerbName = (typeof verbs)[number];
 
-/** The method behind a verb, where the contract has one. */
+/** Returns the method of a verb, undefined if the contract has none. */
 export function methodOf({ resource }: ResourceSpec, verb: VerbName): DescMethod | undefined {
   const methods = resource.file.services.flatMap((service) => service.methods);
   if (verb === 'list') {
@@ -37,6 +40,6 @@ export function methodOf({ resource }: ResourceSpec, verb: VerbName): DescMethod
   return methods.find((method) => method.name === name);
 }
 
-/** The JSON name of the list of resources in the answer to List. */
-export const listKey = (answer: DescMessage, resource: DescMessage): string | undefined =>
-  answer.fields.find((field) => field.fieldKind === 'list' && field.message === resource)?.jsonName;
+/** The JSON name of the list of resources in the response of List. */
+export const listKey = (response: DescMessage, resource: DescMessage): string | undefined =>
+  response.fields.find((field) => field.fieldKind === 'list' && field.message === resource)?.jsonName;

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { version } from '../../base/version.ts';
 import { settings } from '../../config.ts';
 
-export interface Started {
+export interface StartedServer {
   readonly url: string;
   readonly organization: { readonly uid: string; readonly name: string };
   readonly firstStart: boolean;
@@ -10,13 +10,13 @@ export interface Started {
   readonly data: string;
 }
 
-/** What a start prints: where the server is, and commands that work as they stand. */
-export function banner({ url, organization, firstStart, data }: Started): string {
+/** The text that a start prints: the address of the server, and commands to paste. */
+export function banner({ url, organization, firstStart, data }: StartedServer): string {
   const dataFlag = data === resolve(settings.data.default) ? '' : ` --data ${shellQuote(data)}`;
   const authorization = '-H "Authorization: Bearer $TOKEN"';
   return `
 Wharfinger ${version} serves ${url}
-Organization ${organization.name} (${organization.uid})${firstStart ? ', created just now' : ''}
+Organization ${organization.name} (${organization.uid})${firstStart ? ', created by this start' : ''}
 
 Paste these into another terminal, in this directory:
 

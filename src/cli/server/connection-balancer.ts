@@ -2,43 +2,45 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { Address } from '../../config-values.ts';
 import { BACKLOG } from '../../transport/limits.ts';
 
-export interface Dealer {
+export interface ConnectionBalancer {
   readonly port: number;
-  /** From now on this one gets its share of new connections. */
-  add(taker: Taker): void;
-  remove(taker: Taker): void;
-  /** Accepts nothing more. */
+  /** Adds a backend to the round robin. */
+  add(backend: Backend): void;
+  remove(backend: Backend): void;
+  /** Accepts no more connections. */
   close(): void;
 }
 
-interface Taker {
-  take(socket: Socket): void;
+/** A process that connections are handed over to. */
+export interface Backend {
+  handOver(socket: Socket): void;
 }
 
 /**
- * Accepts connections and deals them out in turn. Left to the kernel, the process that was busy last would get most of
- * them; and node:cluster, which also deals them out, forgets those that it has just given to a process that dies.
+ * Accepts connections and hands them over to its backends by round robin. If the processes shared the port, the kernel
+ * would give most connections to the one that was busy last. node:cluster also uses round robin, but loses the
+ * connections that it has just handed over to a process that ends.
  */
-export async function createDealer({ host, port }: Address): Promise<Dealer> {
-  const takers: Taker[] = [];
-  /** Came before the first worker was ready. */
-  const early: Socket[] = [];
+export async function createConnectionBalancer({ host, port }: Address): Promise<ConnectionBalancer> {
+  const backends: Backend[] = [];
+  /** Connections that were accepted while there was no backend. */
+  const waiting: Socket[] = [];
   const server = createServer({ pauseOnConnect: true, allowHalfOpen: true, noDelay: true }, (socket) => {
-    const taker = takers.shift();
-    if (taker === undefined) return void early.push(socket.on('error', () => {}));
-    takers.push(taker);
-    taker.take(socket);
+    const backend = backends.shift();
+    if (backend === undefined) return void waiting.push(socket.on('error', () => {}));
+    backends.push(backend);
+    backend.handOver(socket);
   });
   const bound = await listen(server, host, port);
   return {
     port: bound.port,
-    add(taker) {
-      takers.push(taker);
-      for (const socket of early.splice(0)) taker.take(socket);
+    add(backend) {
+      backends.push(backend);
+      for (const socket of waiting.splice(0)) backend.handOver(socket);
     },
-    remove(taker) {
-      const at = takers.indexOf(taker);
-      if (at >= 0) takers.splice(at, 1);
+    remove(backend) {
+      const index = backends.indexOf(backend);
+      if (index >= 0) backends.splice(index, 1);
     },
     close: () => void server.close(),
   };

@@ -5,9 +5,9 @@ import { after, before, describe, it, test } from 'node:test';
 import { decodeProtectedHeader } from 'jose';
 import { databases } from '../../../test/support/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
-import { runHere, scratch, wharf } from '../cli.testing.ts';
+import { runInProcess, temporaryDirectory, wharf } from '../cli.testing.ts';
 
-interface Shown {
+interface PrintedKey {
   readonly kid: string;
   readonly state: string;
   readonly activates: string;
@@ -27,32 +27,32 @@ for (const database of databases) {
     });
     after(() => server.remove());
 
-    const keys = async (...args: string[]): Promise<Shown[]> => {
-      const { code, stdout, stderr } = await runHere(['keys', ...args, '-o', 'json'], env);
+    const keys = async (...args: string[]): Promise<PrintedKey[]> => {
+      const { code, stdout, stderr } = await runInProcess(['keys', ...args, '-o', 'json'], env);
       assert.equal(code, 0, stderr);
       return JSON.parse(stdout);
     };
-    const states = (shown: readonly Shown[]) => shown.map(({ state }) => state);
+    const states = (keyList: readonly PrintedKey[]) => keyList.map(({ state }) => state);
 
     const newToken = async (): Promise<{ token: string; kid: string }> => {
       const headers = { authorization: `Bearer ${server.token}` };
-      const answer = await fetch(`${server.url}/sts/exchange?aud=${server.url}`, { headers });
-      const { token } = (await answer.json()) as { token: string };
+      const response = await fetch(`${server.url}/sts/exchange?aud=${server.url}`, { headers });
+      const { token } = (await response.json()) as { token: string };
       return { token, kid: decodeProtectedHeader(token).kid ?? assert.fail() };
     };
     const status = async (token: string): Promise<number> =>
       (await fetch(`${server.url}/auth/v1/ok`, { headers: { authorization: `Bearer ${token}` } })).status;
     const published = async (): Promise<string[]> => {
-      const answer = await fetch(`${server.url}/.well-known/jwks.json`);
-      return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+      const response = await fetch(`${server.url}/.well-known/jwks.json`);
+      return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
     };
 
-    it('shows the key that the first start made', async () => {
+    it('lists the key that the first start created', async () => {
       const [key, ...more] = await keys('list');
       assert.deepEqual(more, []);
       assert.deepEqual([key?.state, key?.retires, key?.expires], ['current', '', '']);
       assert.equal((await newToken()).kid, key?.kid);
-      const { stdout } = await runHere(['keys', 'list'], env);
+      const { stdout } = await runInProcess(['keys', 'list'], env);
       assert.match(stdout, /^KID +STATE +ACTIVATES +RETIRES +EXPIRES\n[0-9a-f]{32} +current +\d{4}-/);
     });
 
@@ -65,12 +65,12 @@ for (const database of databases) {
       assert.equal((await newToken()).kid, old);
     });
 
-    it('rotates at once; what the old key has signed stays good', async () => {
+    it('rotates immediately, and tokens of the old key remain valid', async () => {
       const { token, kid: old } = await newToken();
-      const shown = await keys('rotate', '--now');
-      assert.deepEqual(states(shown).sort(), ['current', 'retired', 'retired']);
+      const keyList = await keys('rotate', '--now');
+      assert.deepEqual(states(keyList).sort(), ['current', 'retired', 'retired']);
       const fresh = await newToken();
-      assert.equal(fresh.kid, shown.find(({ state }) => state === 'current')?.kid);
+      assert.equal(fresh.kid, keyList.find(({ state }) => state === 'current')?.kid);
       assert.notEqual(fresh.kid, old);
       assert.deepEqual([await status(token), await status(fresh.token)], [200, 200]);
     });
@@ -85,29 +85,29 @@ for (const database of databases) {
       assert.equal(await status((await newToken()).token), 200);
     });
 
-    it('says which key it does not know', async () => {
-      const { code, stdout, stderr } = await runHere(['keys', 'revoke', 'f'.repeat(32)], env);
+    it('names an unknown key in its error', async () => {
+      const { code, stdout, stderr } = await runInProcess(['keys', 'revoke', 'f'.repeat(32)], env);
       assert.deepEqual([code, stdout], [5, '']);
-      assert.match(stderr, /^wharf: there is no key f{32}: 'wharf keys list' shows those there are\n$/);
+      assert.match(stderr, /^wharf: there is no key f{32}: 'wharf keys list' shows the keys\n$/);
     });
 
-    it('needs the master key of the server to make a key, and none to look', async () => {
+    it('needs the master key to create a key, but not to list keys', async () => {
       const other = { ...env, WHARF_MASTER_KEY: 'f'.repeat(64) };
-      const { code, stderr } = await runHere(['keys', 'rotate'], other);
+      const { code, stderr } = await runInProcess(['keys', 'rotate'], other);
       assert.equal(code, 1);
       assert.match(stderr, /^wharf: the secrets in the database are encrypted with another master key: [^\n]*\n$/);
-      assert.equal((await runHere(['keys', 'list'], other)).code, 0);
+      assert.equal((await runInProcess(['keys', 'list'], other)).code, 0);
     });
   });
 }
 
-test('a directory without a database is left alone', async (t) => {
-  const data = scratch(t);
+test('no database is created in a directory without one', async (t) => {
+  const data = temporaryDirectory(t);
   writeFileSync(join(data, 'other.txt'), '');
   for (const args of [['list'], ['rotate'], ['revoke', 'x']]) {
-    const { code, stderr } = await runHere(['keys', ...args, '--data', data]);
+    const { code, stderr } = await runInProcess(['keys', ...args, '--data', data]);
     assert.equal(code, 1);
-    assert.match(stderr, /^wharf: no database in .*: start the server once, or name its directory with --data\n$/);
+    assert.match(stderr, /^wharf: no database in .*: start the server once, or give its data directory with --data\n$/);
   }
   assert.ok(!existsSync(join(data, 'wharfinger.db')));
 });

@@ -5,7 +5,7 @@ import { type Config, flagOf, loadConfig, type Setting, settings } from '../../c
 import type * as Rotation from '../../identity/tokens/key-rotation.ts';
 import type { Store } from '../../store/store.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
-import { example } from '../help.ts';
+import { addExamples } from '../help.ts';
 import { tableText } from '../output/table.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
@@ -17,64 +17,66 @@ interface Options {
   readonly output?: Output;
 }
 
-/** The keys that sign tokens. These commands work on the database itself, whether a server runs on it or not. */
+/** Adds the commands for the signing keys. They open the database directly, whether a server is running or not. */
 export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('the keys that sign tokens, straight in the database of a server');
-  example(keys, 'wharf keys list', 'wharf keys rotate --data /srv/wharf');
+  const keys = program.command('keys').description('the signing keys of tokens, in the database of a server');
+  addExamples(keys, 'wharf keys list', 'wharf keys rotate --data /srv/wharf');
 
-  const list = addOptions(keys.command('list').description('show the keys that are published'));
-  example(list, 'wharf keys list', 'wharf keys list -o json');
+  const list = addDatabaseOptions(keys.command('list').description('list the published keys'));
+  addExamples(list, 'wharf keys list', 'wharf keys list -o json');
   list.action(() => withKeys(list, async () => {}));
 
-  const rotate = addOptions(
-    keys.command('rotate').description('bring in a new key: published at once, in use five minutes later'),
-  ).option('--now', 'use it at once, though others may not know it for five minutes');
-  example(rotate, 'wharf keys rotate', 'wharf keys rotate --now');
+  const rotate = addDatabaseOptions(
+    keys
+      .command('rotate')
+      .description('create a new key: it is published immediately, and signs tokens five minutes later'),
+  ).option('--now', 'sign with the new key immediately; verifiers can take five minutes to read it');
+  addExamples(rotate, 'wharf keys rotate', 'wharf keys rotate --now');
   rotate.action(({ now }: { now?: true }) =>
     withKeys(rotate, async ({ store, masterKey, rotation, time }) => {
       await rotation.rotateKeys(store, await masterKey(), time, now && time);
     }),
   );
 
-  const revoke = addOptions(
-    keys.command('revoke').description('withdraw a key: what it has signed is worth nothing from now on'),
+  const revoke = addDatabaseOptions(
+    keys.command('revoke').description('revoke a key: the tokens that it signed become invalid'),
   ).argument('<kid>', 'the id of the key');
-  example(revoke, 'wharf keys revoke 2f1c0a6d9be34c7fa81d5e60b2947c3d');
+  addExamples(revoke, 'wharf keys revoke 2f1c0a6d9be34c7fa81d5e60b2947c3d');
   revoke.action((kid: string) =>
     withKeys(revoke, async ({ store, masterKey, rotation, time }) => {
       if (await rotation.revokeKey(store, await masterKey(), kid, time)) return;
-      throw new CliError(ExitCode.notFound, `there is no key ${kid}: 'wharf keys list' shows those there are`);
+      throw new CliError(ExitCode.notFound, `there is no key ${kid}: 'wharf keys list' shows the keys`);
     }),
   );
 }
 
-/** The settings of `wharf serve` that lead to its database, as flags or variables. The master key is never a flag here. */
-function addOptions(command: Command): Command {
-  command.addOption(new Option('-o, --output <format>', 'how to print (default: "table")').choices(outputs));
+/** Adds the settings of the database as flags. The master key can only be given by its variable. */
+function addDatabaseOptions(command: Command): Command {
+  command.addOption(new Option('-o, --output <format>', 'the output format (default: "table")').choices(outputs));
   for (const setting of [settings.data, settings.databaseUrl] as Setting[]) {
-    command.option(`${flagOf(setting)} <${setting.value}>`, `${setting.meaning} (env: ${setting.variable})`);
+    command.option(`${flagOf(setting)} <${setting.value}>`, `${setting.description} (env: ${setting.variable})`);
   }
   return command;
 }
 
-interface Workshop {
+interface KeyContext {
   readonly store: Store;
   masterKey(): Promise<Uint8Array>;
   readonly rotation: typeof Rotation;
   readonly time: number;
 }
 
-/** Opens the database, does the work and prints the keys as they are then. */
-async function withKeys(command: Command, work: (workshop: Workshop) => Promise<void>): Promise<void> {
+/** Opens the database, runs `work` and prints the keys afterwards. */
+async function withKeys(command: Command, work: (context: KeyContext) => Promise<void>): Promise<void> {
   const { data, databaseUrl, output } = command.opts<Options>();
   const config = loadConfig({ data, databaseUrl }, process.env);
   const format = output ?? (await readConfig()).output ?? 'table';
-  // Loaded here, so that the other commands start without the server's weight.
+  // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openStore } = await import('../../store/open.ts');
   const rotation = await import('../../identity/tokens/key-rotation.ts');
-  // Opening a database makes it, and a slip in the path would go unnoticed.
+  // Opening would create the database, and a wrong path would go unnoticed.
   if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
-    throw new Error(`no database in ${config.data}: start the server once, or name its directory with --data`);
+    throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);
   }
   const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
   try {
@@ -95,13 +97,13 @@ const timeOf = (ms: number | undefined): string => (ms === undefined ? '' : new 
 
 function print(command: Command, format: Output, keys: readonly Rotation.KeyInfo[]): void {
   const { out, width } = terminalOf(command);
-  const shown = keys.map(({ kid, state, activates, retires, expires }) => ({
+  const rows = keys.map(({ kid, state, activates, retires, expires }) => ({
     kid,
     state,
     activates: timeOf(activates),
     retires: timeOf(retires),
     expires: timeOf(expires),
   }));
-  if (format === 'json') out(jsonText(shown, width !== undefined));
-  else out(tableText(['KID', 'STATE', 'ACTIVATES', 'RETIRES', 'EXPIRES'], shown.map(Object.values), width));
+  if (format === 'json') out(jsonText(rows, width !== undefined));
+  else out(tableText(['KID', 'STATE', 'ACTIVATES', 'RETIRES', 'EXPIRES'], rows.map(Object.values), width));
 }

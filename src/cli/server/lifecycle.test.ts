@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { scratch, start, wharf } from '../cli.testing.ts';
+import { start, temporaryDirectory, wharf } from '../cli.testing.ts';
 
-/** The address in the banner, as soon as it is printed. */
+/** Resolves with the address in the banner when it is printed. */
 function addressFrom({ stdout }: ChildProcess): Promise<string> {
   let text = '';
   return new Promise((resolve) => {
@@ -16,8 +16,8 @@ function addressFrom({ stdout }: ChildProcess): Promise<string> {
   });
 }
 
-test('a server starts, answers, says so in JSON lines, and stops at SIGTERM', { timeout: 60_000 }, async (t) => {
-  const data = join(scratch(t), 'data');
+test('a server starts, responds, logs JSON lines, and stops at SIGTERM', { timeout: 60_000 }, async (t) => {
+  const data = join(temporaryDirectory(t), 'data');
   const { child, done } = start(['serve'], { WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: data, WHARF_LISTN: 'typo' });
   t.after(() => child.kill('SIGKILL'));
   const url = await Promise.race([addressFrom(child), done.then(({ stderr }) => assert.fail(stderr))]);
@@ -25,10 +25,10 @@ test('a server starts, answers, says so in JSON lines, and stops at SIGTERM', { 
   assert.equal((await wharf(['ping', '--server', url])).code, 0);
   assert.equal((await wharf(['auth', 'token', '--data', data])).code, 0);
 
-  const rival = { WHARF_LISTEN: new URL(url).host, WHARF_DATA: scratch(t), WHARF_LOG_LEVEL: 'silent' };
-  const { code, stdout, stderr } = await wharf(['serve'], rival);
+  const second = { WHARF_LISTEN: new URL(url).host, WHARF_DATA: temporaryDirectory(t), WHARF_LOG_LEVEL: 'silent' };
+  const { code, stdout, stderr } = await wharf(['serve'], second);
   assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
-  assert.match(stderr, /^wharf: port \d+ is taken by another program: choose another with WHARF_LISTEN[^\n]*\n$/);
+  assert.match(stderr, /^wharf: port \d+ is used by another program: set WHARF_LISTEN to another port[^\n]*\n$/);
 
   child.kill('SIGTERM');
   const result = await done;

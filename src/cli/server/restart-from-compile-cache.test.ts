@@ -8,17 +8,17 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Says hello, begins anew if it has compiled anything, and says what it was given. */
+/** Prints its pid, restarts if it compiled anything, and prints its arguments and variables. */
 const program = `
   import { enableCompileCache } from 'node:module';
   enableCompileCache(process.argv[2]);
   console.log('hello from', process.pid);
-  const { beginAnewIfCompiled } = await import(${JSON.stringify(new URL('restart-from-compile-cache.ts', import.meta.url).href)});
-  beginAnewIfCompiled();
-  const traces = Object.keys(process.env).filter((name) => /ANEW/.test(name));
+  const { restartFromCompileCache } = await import(${JSON.stringify(new URL('restart-from-compile-cache.ts', import.meta.url).href)});
+  restartFromCompileCache();
+  const traces = Object.keys(process.env).filter((name) => /RESTARTED/.test(name));
   console.log('serves', process.argv.slice(3).join(), process.env.GIVEN, traces.length);`;
 
-test('a process that had to compile begins anew, once, as the same process with the same arguments', async (t) => {
+test('a process that had to compile restarts once, with the same pid and arguments', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-'));
   t.after(() => rm(directory, { recursive: true }));
   const [file, cache] = [join(directory, 'program.mjs'), join(directory, 'cache')];
@@ -32,15 +32,15 @@ test('a process that had to compile begins anew, once, as the same process with 
   assert.equal(again, hello);
   assert.deepEqual(rest, ['serves a,b c x 0']);
   assert.notEqual((await readdir(cache)).length, 0);
-  assert.equal((await lines()).length, 2, 'what was compiled is there');
+  assert.equal((await lines()).length, 2, 'the cache is used');
 });
 
-test('without a place to keep what was compiled, it goes on as it is', async (t) => {
+test('without a writable compile cache the process does not restart', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'wharf-'));
   t.after(() => rm(directory, { recursive: true }));
   const file = join(directory, 'program.mjs');
   await writeFile(file, program);
-  // A file where the directory should be.
+  // The cache directory is a file.
   const { stdout } = await run(process.execPath, [file, file]);
   assert.match(stdout, /^hello from \d+\nserves .*\n$/);
 });

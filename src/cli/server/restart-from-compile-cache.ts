@@ -1,23 +1,24 @@
 import { accessSync, constants } from 'node:fs';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
 
-/** Says that this process began anew, so that it does so once only, whatever becomes of the cache. */
-const BEGAN_ANEW = 'BEGAN_ANEW_COMPILED';
+/** The variable that marks a restarted process, so that it restarts only once even if the cache cannot be used. */
+const RESTARTED = 'RESTARTED_FROM_COMPILE_CACHE';
 
 /**
- * The first start of a version strips types and compiles, and would hold what that took, 25 MB, for as long as it serves.
- * So once everything is loaded it saves what it compiled, and the same process begins anew with that.
+ * Restarts the process if it had to strip types and compile. The first start of a version does so, and would keep the
+ * 25 MB that this takes for as long as it serves. When everything is loaded, the compile cache is saved and the
+ * process replaces itself (execve) with one that loads the cache.
  */
-export function beginAnewIfCompiled(): void {
+export function restartFromCompileCache(): void {
   const { execve, env } = process;
   const directory = getCompileCacheDir();
-  const isSecond = env[BEGAN_ANEW] !== undefined;
-  delete env[BEGAN_ANEW];
-  // A worker would lose its channel to the supervisor.
-  if (isSecond || !execve || process.channel || !directory || !isWritable(directory) || !hasStripped()) return;
+  const isRestarted = env[RESTARTED] !== undefined;
+  delete env[RESTARTED];
+  // A worker cannot restart: it would lose its IPC channel to the supervisor.
+  if (isRestarted || !execve || process.channel || !directory || !isWritable(directory) || !hasStrippedTypes()) return;
   flushCompileCache();
   const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  execve.call(process, process.execPath, args, { ...env, [BEGAN_ANEW]: 'true' });
+  execve.call(process, process.execPath, args, { ...env, [RESTARTED]: 'true' });
 }
 
 function isWritable(directory: string): boolean {
@@ -29,8 +30,8 @@ function isWritable(directory: string): boolean {
   }
 }
 
-/** Node loads its stripper, which it calls amaro, with the first file that is not in the cache. */
-const hasStripped = (): boolean =>
+/** Node loads its type stripper, amaro, with the first file that is not in the cache. */
+const hasStrippedTypes = (): boolean =>
   (process as { readonly moduleLoadList?: readonly string[] }).moduleLoadList?.some((name) =>
     name.includes('/amaro/'),
   ) ?? false;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { version } from '../../base/version.ts';
 import { banner } from './banner.ts';
-import { whyNotStarted } from './serve.ts';
+import { startFailureMessage } from './run-server.ts';
 
 const uid = 'f'.repeat(40);
 const started = {
@@ -16,7 +16,7 @@ const started = {
 test('the banner names address, version and organization, and three commands to paste', () => {
   const text = banner(started);
   assert.ok(text.includes(`Wharfinger ${version} serves http://127.0.0.1:8080\n`));
-  assert.ok(text.includes(`Organization my-org (${uid}), created just now\n`));
+  assert.ok(text.includes(`Organization my-org (${uid}), created by this start\n`));
   assert.doesNotMatch(banner({ ...started, firstStart: false }), /created/);
   const commands = text.split('\n').filter((line) => line.startsWith('  '));
   assert.deepEqual(commands, [
@@ -34,22 +34,28 @@ test('the pasted command names a data directory that is not the default, quoted 
 const failure = (fields: object, message = 'failed'): Error => Object.assign(new Error(message), fields);
 const config = { listen: { host: '127.0.0.1', port: 8080 }, databaseUrl: undefined };
 
-test('a failed start says what to do about it', () => {
-  const taken = failure({ code: 'EADDRINUSE', syscall: 'listen' });
-  assert.match(whyNotStarted(taken, config), /^port 8080 is taken.*WHARF_LISTEN/);
+test('a failed start says which setting to change', () => {
+  const used = failure({ code: 'EADDRINUSE', syscall: 'listen' });
+  assert.match(startFailureMessage(used, config), /^port 8080 is used by another program.*WHARF_LISTEN/);
 
   const foreign = failure({ code: 'EADDRNOTAVAIL', syscall: 'listen' });
-  assert.match(whyNotStarted(foreign, config), /^cannot listen at 127\.0\.0\.1:8080 \(EADDRNOTAVAIL\).*WHARF_LISTEN/);
+  assert.match(
+    startFailureMessage(foreign, config),
+    /^cannot listen at 127\.0\.0\.1:8080 \(EADDRNOTAVAIL\).*WHARF_LISTEN/,
+  );
 
   const unknown = failure({ code: 'ENOTFOUND', syscall: 'getaddrinfo', hostname: 'wharf.invalid' });
-  assert.match(whyNotStarted(unknown, { ...config, listen: { host: 'wharf.invalid', port: 80 } }), /WHARF_LISTEN/);
+  assert.match(
+    startFailureMessage(unknown, { ...config, listen: { host: 'wharf.invalid', port: 80 } }),
+    /WHARF_LISTEN/,
+  );
 
   const refused = failure({ code: 'ECONNREFUSED' }, 'connect ECONNREFUSED 10.0.0.1:5432');
   const unreachable = new Error('Unavailable: no connection', { cause: new AggregateError([refused]) });
   assert.equal(
-    whyNotStarted(unreachable, { ...config, databaseUrl: 'postgres://u:hunter2@db/x' }),
-    'cannot reach the database: Unavailable: no connection (connect ECONNREFUSED 10.0.0.1:5432); is WHARF_DATABASE_URL right?',
+    startFailureMessage(unreachable, { ...config, databaseUrl: 'postgres://u:hunter2@db/x' }),
+    'cannot reach the database: Unavailable: no connection (connect ECONNREFUSED 10.0.0.1:5432): check WHARF_DATABASE_URL',
   );
 
-  assert.equal(whyNotStarted(new Error('disk\n  full'), config), 'cannot start: disk full');
+  assert.equal(startFailureMessage(new Error('disk\n  full'), config), 'cannot start: disk full');
 });

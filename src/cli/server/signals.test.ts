@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { createLogger } from '../../base/log.ts';
 import { stopOnSignals } from './signals.ts';
 
-function watched() {
+function createFixture() {
   const stopping = Promise.withResolvers<void>();
   const exits: number[] = [];
   const lines: string[] = [];
@@ -29,7 +29,7 @@ function watched() {
 }
 
 test('the first signal stops gracefully and exits when that is done', async () => {
-  const { signal, stopping, exits, stops } = watched();
+  const { signal, stopping, exits, stops } = createFixture();
   signal('SIGTERM', 0);
   await turn();
   assert.deepEqual([stops(), exits], [1, []]);
@@ -38,8 +38,8 @@ test('the first signal stops gracefully and exits when that is done', async () =
   assert.deepEqual(exits, [0]);
 });
 
-test('a second signal exits at once, but not the echo of the first', () => {
-  const { signal, exits, stops } = watched();
+test('a second signal exits immediately, but not a duplicate of the first', () => {
+  const { signal, exits, stops } = createFixture();
   signal('SIGINT', 0);
   signal('SIGINT', 20);
   assert.deepEqual(exits, []);
@@ -50,8 +50,8 @@ test('a second signal exits at once, but not the echo of the first', () => {
   assert.equal(stops(), 1);
 });
 
-test('a stop that fails is logged and gives exit code 1', async () => {
-  const { signal, stopping, exits, lines } = watched();
+test('a failed stop is logged and has exit code 1', async () => {
+  const { signal, stopping, exits, lines } = createFixture();
   signal('SIGTERM', 0);
   stopping.reject(new Error('database is locked'));
   await turn();

@@ -2,79 +2,79 @@ import type { Worker } from 'node:cluster';
 import { type Metrics, type MetricsSnapshot, mergeSnapshots } from '../../base/metrics.ts';
 
 /**
- * Whoever scrapes the port meets any worker, and counters that jump between those of several are of no use. So the
- * worker that is asked answers for all of them: it asks the supervisor, which asks everybody.
+ * A request for /metrics reaches one of the workers, which must return the sum of all of them. It sends `requestAll` to
+ * the supervisor, which sends `request` to each worker, collects their `snapshot` messages and returns them as `all`.
  */
-type Message =
-  | { readonly metrics: 'wanted by a worker'; readonly id: number }
-  | { readonly metrics: 'wanted'; readonly id: number }
-  | { readonly metrics: 'one'; readonly id: number; readonly snapshot: MetricsSnapshot }
+type MetricsMessage =
+  | { readonly metrics: 'requestAll'; readonly id: number }
+  | { readonly metrics: 'request'; readonly id: number }
+  | { readonly metrics: 'snapshot'; readonly id: number; readonly snapshot: MetricsSnapshot }
   | { readonly metrics: 'all'; readonly id: number; readonly snapshots: readonly MetricsSnapshot[] };
 
-/** A worker that is too busy to answer in this time is left out. */
-const PATIENCE_MS = 1_000;
+/** A worker that does not respond in this time is left out. */
+const SNAPSHOT_TIMEOUT_MS = 1_000;
 
-const isMessage = (value: unknown): value is Message =>
+const isMetricsMessage = (value: unknown): value is MetricsMessage =>
   typeof value === 'object' && value !== null && 'metrics' in value;
 
-/** In a worker: the metrics of all workers. */
-export function metricsOfAll(own: Metrics): Pick<Metrics, 'contentType' | 'text'> {
-  const waiting = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
-  let asked = 0;
-  const say = (message: Message): void => void process.send?.(message);
+/** Runs in a worker: returns the metrics of all workers. */
+export function metricsOfAllWorkers(own: Metrics): Pick<Metrics, 'contentType' | 'text'> {
+  const pending = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
+  let requests = 0;
+  const send = (message: MetricsMessage): void => void process.send?.(message);
   process.on('message', (message) => {
-    if (!isMessage(message)) return;
-    if (message.metrics === 'all') waiting.get(message.id)?.(message.snapshots);
-    if (message.metrics === 'wanted') {
-      void own.snapshot().then((snapshot) => say({ metrics: 'one', id: message.id, snapshot }));
+    if (!isMetricsMessage(message)) return;
+    if (message.metrics === 'all') pending.get(message.id)?.(message.snapshots);
+    if (message.metrics === 'request') {
+      void own.snapshot().then((snapshot) => send({ metrics: 'snapshot', id: message.id, snapshot }));
     }
   });
   return {
     contentType: own.contentType,
     async text() {
-      const id = ++asked;
-      const snapshots = await within<readonly MetricsSnapshot[]>(2 * PATIENCE_MS, (resolve) => {
-        waiting.set(id, resolve);
-        say({ metrics: 'wanted by a worker', id });
+      const id = ++requests;
+      const snapshots = await withTimeout<readonly MetricsSnapshot[]>(2 * SNAPSHOT_TIMEOUT_MS, (resolve) => {
+        pending.set(id, resolve);
+        send({ metrics: 'requestAll', id });
       });
-      waiting.delete(id);
+      pending.delete(id);
       return mergeSnapshots(snapshots ?? [await own.snapshot()]);
     },
   };
 }
 
-/** In the supervisor: passes on what workers ask of each other. */
-export function relayMetrics(worker: Worker, all: () => readonly Worker[]): void {
+/** Runs in the supervisor: collects the metrics of all workers when `worker` requests them. */
+export function relayMetrics(worker: Worker, allWorkers: () => readonly Worker[]): void {
   worker.on('message', async (message: unknown) => {
-    if (!isMessage(message) || message.metrics !== 'wanted by a worker') return;
-    const found = await Promise.all(all().map(snapshotOf));
-    const snapshots = found.filter((snapshot) => snapshot !== undefined);
-    if (worker.isConnected()) worker.send({ metrics: 'all', id: message.id, snapshots } satisfies Message);
+    if (!isMetricsMessage(message) || message.metrics !== 'requestAll') return;
+    const responses = await Promise.all(allWorkers().map(requestSnapshot));
+    const snapshots = responses.filter((snapshot) => snapshot !== undefined);
+    if (worker.isConnected()) worker.send({ metrics: 'all', id: message.id, snapshots } satisfies MetricsMessage);
   });
 }
 
-let questions = 0;
+let snapshotRequests = 0;
 
-async function snapshotOf(worker: Worker): Promise<MetricsSnapshot | undefined> {
+async function requestSnapshot(worker: Worker): Promise<MetricsSnapshot | undefined> {
   if (!worker.isConnected()) return undefined;
-  const id = ++questions;
-  let hear = (_message: unknown): void => {};
-  const snapshot = await within<MetricsSnapshot>(PATIENCE_MS, (resolve) => {
-    hear = (message) => {
-      if (isMessage(message) && message.metrics === 'one' && message.id === id) resolve(message.snapshot);
+  const id = ++snapshotRequests;
+  let onMessage = (_message: unknown): void => {};
+  const snapshot = await withTimeout<MetricsSnapshot>(SNAPSHOT_TIMEOUT_MS, (resolve) => {
+    onMessage = (message) => {
+      if (isMetricsMessage(message) && message.metrics === 'snapshot' && message.id === id) resolve(message.snapshot);
     };
-    worker.on('message', hear);
-    worker.send({ metrics: 'wanted', id } satisfies Message);
+    worker.on('message', onMessage);
+    worker.send({ metrics: 'request', id } satisfies MetricsMessage);
   });
-  worker.off('message', hear);
+  worker.off('message', onMessage);
   return snapshot;
 }
 
-/** What comes in time, or nothing. */
-function within<T>(ms: number, ask: (resolve: (value: T) => void) => void): Promise<T | undefined> {
+/** Resolves with undefined when `start` does not resolve in time. */
+function withTimeout<T>(ms: number, start: (resolve: (value: T) => void) => void): Promise<T | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), ms);
-    ask((value) => {
+    start((value) => {
       clearTimeout(timer);
       resolve(value);
     });

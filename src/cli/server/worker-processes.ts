@@ -1,46 +1,47 @@
 import cluster from 'node:cluster';
 import type { Socket } from 'node:net';
 import type { Connections } from '../../main.ts';
+import type { Backend } from './connection-balancer.ts';
+import type { Worker } from './supervisor.ts';
 import { relayMetrics } from './worker-metrics.ts';
-import type { Worker } from './workers.ts';
 
-/** Whether this process is one of several that serve. */
+/** Whether this process is a worker of a supervisor. */
 export const isWorker = cluster.isWorker;
 
-/** Where a worker finds the port that its supervisor listens at. */
-const PORT = 'WHARF_WORKER_PORT';
+/** The variable that tells a worker the port of the supervisor. */
+const PORT_VARIABLE = 'WHARF_WORKER_PORT';
 
-/** What supervisor and worker tell each other. A connection comes with its socket, and is acknowledged by its number. */
-type Order = { readonly connection: number };
-type Receipt = { readonly taken: number };
-type Report<T> = { readonly started: T } | { readonly failed: string };
+/** Sent by the supervisor with the socket of a connection. The worker acknowledges the number of the connection. */
+type Handover = { readonly connection: number };
+type Acknowledgement = { readonly acknowledged: number };
+/** Sent by a worker once. */
+type StartResult<T> = { readonly started: T } | { readonly failed: string };
 
-/** A worker that connections can be handed to. */
-export interface WorkerProcess<T> extends Worker<T> {
-  take(socket: Socket): void;
-}
+export interface WorkerProcess<T> extends Worker<T>, Backend {}
 
-/** Another process that runs this same command line, for the port that the supervisor listens at. */
+let connections = 0;
+
+/** Starts a worker: a process with the command line and the V8 flags of this one. */
 export function forkWorker<T>(port: number): WorkerProcess<T> {
-  const worker = cluster.fork({ [PORT]: port });
+  const worker = cluster.fork({ [PORT_VARIABLE]: port });
   const started = Promise.withResolvers<T>();
   const ended = Promise.withResolvers<string>();
-  const handedOver = new Map<number, Socket>();
+  const unacknowledged = new Map<number, Socket>();
   const release = (socket: Socket | undefined): void => void socket?.destroy();
-  worker.on('message', (report: Report<T> | Receipt | object) => {
-    if ('taken' in report) {
-      release(handedOver.get(report.taken));
-      handedOver.delete(report.taken);
+  worker.on('message', (message: StartResult<T> | Acknowledgement | object) => {
+    if ('acknowledged' in message) {
+      release(unacknowledged.get(message.acknowledged));
+      unacknowledged.delete(message.acknowledged);
     }
-    if ('failed' in report) started.reject(new Error(report.failed));
-    if ('started' in report) started.resolve(report.started);
+    if ('failed' in message) started.reject(new Error(message.failed));
+    if ('started' in message) started.resolve(message.started);
   });
   worker.once('exit', (code: number, signal: string | null) => {
-    const how = signal ?? `exit code ${code}`;
-    started.reject(new Error(`a worker ended while it started: ${how}`));
-    ended.resolve(how);
-    // Taken by nobody any more: their clients see that the connection breaks, and come again.
-    handedOver.forEach(release);
+    const reason = signal ?? `exit code ${code}`;
+    started.reject(new Error(`a worker ended while it started: ${reason}`));
+    ended.resolve(reason);
+    // Closes the connections that the worker did not acknowledge. Their clients see the close and can reconnect.
+    unacknowledged.forEach(release);
   });
   relayMetrics(worker, () => Object.values(cluster.workers ?? {}).filter((one) => one !== undefined));
   return {
@@ -48,30 +49,28 @@ export function forkWorker<T>(port: number): WorkerProcess<T> {
     started: started.promise,
     ended: ended.promise,
     stop: () => void worker.process.kill('SIGTERM'),
-    take(socket) {
-      const number = ++connections;
-      handedOver.set(number, socket);
-      // Kept open here until the worker has it, or a worker that dies would leave a connection that nobody closes.
-      worker.process.send({ connection: number } satisfies Order, socket, { keepOpen: true }, () => {});
+    handOver(socket) {
+      const connection = ++connections;
+      unacknowledged.set(connection, socket);
+      // Stays open here until the worker acknowledges it. Otherwise a worker that ends now would leave it open forever.
+      worker.process.send({ connection } satisfies Handover, socket, { keepOpen: true }, () => {});
     },
   };
 }
 
-let connections = 0;
-
-/** Tells the supervisor how the start of this worker went, and resolves when that has been said. */
-export const reportStart = <T>(report: Report<T>): Promise<void> =>
+/** Reports the start of this worker to the supervisor. Resolves when the message is sent. */
+export const reportStart = <T>(result: StartResult<T>): Promise<void> =>
   new Promise((resolve) => {
-    process.send?.(report, undefined, undefined, () => resolve());
+    process.send?.(result, undefined, undefined, () => resolve());
   });
 
-/** The connections that the supervisor hands to this worker. */
+/** Receives the connections that the supervisor hands over to this worker. */
 export const connectionsFromSupervisor: Connections = async (accept) => {
-  process.on('message', (message: Order | object, socket?: Socket) => {
+  process.on('message', (message: Handover | object, socket?: Socket) => {
     if (!('connection' in message)) return;
-    process.send?.({ taken: message.connection } satisfies Receipt);
-    // A client may close its side and still wait for the answer.
+    process.send?.({ acknowledged: message.connection } satisfies Acknowledgement);
+    // A client may close its side of the connection and still wait for the response.
     if (socket) accept(Object.assign(socket, { allowHalfOpen: true }));
   });
-  return Number(process.env[PORT]);
+  return Number(process.env[PORT_VARIABLE]);
 };

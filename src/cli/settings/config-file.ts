@@ -1,9 +1,9 @@
-import { ConfigError, origin } from '../../config-values.ts';
-import { readObject, userFile, writeObject } from './private-file.ts';
+import { ConfigError, parseOrigin } from '../../config-values.ts';
+import { readJsonFile, userFile, writeJsonFile } from './private-file.ts';
 
 export type Output = 'table' | 'json';
 
-/** What a user need not say each time. */
+/** The defaults of a user. */
 export interface ClientConfig {
   readonly server?: string;
   readonly output?: Output;
@@ -12,13 +12,13 @@ export type ConfigKey = keyof ClientConfig;
 
 export const outputs: readonly Output[] = ['table', 'json'];
 
-/** Each checks a value and answers how it is kept; throws a ConfigError that says what would be right. */
+/** Each returns the value to save. Throws a ConfigError that says what to write instead. */
 const parsers: { readonly [K in ConfigKey]: (text: string) => NonNullable<ClientConfig[K]> } = {
-  server: origin,
+  server: parseOrigin,
   output(text) {
-    const found = outputs.find((output) => output === text);
-    if (found === undefined) throw new ConfigError(`write one of ${outputs.join(', ')}`);
-    return found;
+    const output = outputs.find((known) => known === text);
+    if (output === undefined) throw new ConfigError(`write one of ${outputs.join(', ')}`);
+    return output;
   },
 };
 
@@ -26,33 +26,35 @@ export const configKeys = Object.keys(parsers) as readonly ConfigKey[];
 
 export const configPath = (): string => userFile('config.json');
 
-/** The configuration of this user. Throws a ConfigError at a value that makes no sense. */
+/** Reads the configuration of the user. Throws a ConfigError for an invalid value. */
 export async function readConfig(): Promise<ClientConfig> {
   const config: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries((await readObject(configPath())) ?? {})) {
-    const known = configKeys.find((name) => name === key);
-    if (known === undefined) throw new ConfigError(`${configPath()}: ${key} is not one of ${configKeys.join(', ')}`);
-    config[known] = parseConfigValue(known, String(value), `${configPath()}: ${key}`);
+  for (const [key, value] of Object.entries((await readJsonFile(configPath())) ?? {})) {
+    const configKey = configKeys.find((name) => name === key);
+    if (configKey === undefined) {
+      throw new ConfigError(`${configPath()}: ${key} is not one of ${configKeys.join(', ')}`);
+    }
+    config[configKey] = parseConfigValue(configKey, String(value), `${configPath()}: ${key}`);
   }
   return config;
 }
 
 export async function setConfig(key: ConfigKey, text: string): Promise<void> {
   const value = parseConfigValue(key, text, key);
-  await writeObject(configPath(), { ...(await readConfig()), [key]: value });
+  await writeJsonFile(configPath(), { ...(await readConfig()), [key]: value });
 }
 
 export async function unsetConfig(key: ConfigKey): Promise<void> {
-  const { [key]: _gone, ...rest } = await readConfig();
-  await writeObject(configPath(), rest);
+  const { [key]: _removed, ...rest } = await readConfig();
+  await writeJsonFile(configPath(), rest);
 }
 
-function parseConfigValue(key: ConfigKey, text: string, place: string): string {
+function parseConfigValue(key: ConfigKey, text: string, source: string): string {
   try {
     return parsers[key](text);
   } catch (error) {
     throw error instanceof ConfigError
-      ? new ConfigError(`${place}=${JSON.stringify(text.slice(0, 100))} cannot be used: ${error.message}`)
+      ? new ConfigError(`${source}=${JSON.stringify(text.slice(0, 100))} cannot be used: ${error.message}`)
       : error;
   }
 }

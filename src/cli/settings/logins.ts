@@ -1,65 +1,65 @@
-import { locked, readObject, userFile, writeObject } from './private-file.ts';
+import { readJsonFile, userFile, withFileLock, writeJsonFile } from './private-file.ts';
 
-/** What a login at one server left behind. */
+/** The tokens of a login at one server. */
 export interface Login {
   readonly token: string;
-  /** When the token ends, in ISO 8601; absent when the server did not say. */
+  /** When the token expires (ISO 8601). Absent when the server did not say. */
   readonly expires?: string;
-  /** Buys the next token, once. */
+  /** Can be exchanged once for the next token. */
   readonly refreshToken?: string;
-  /** Whom tokens of this login are meant for. */
+  /** The audiences of the tokens of this login. */
   readonly audiences: readonly string[];
 }
 
 type Logins = Readonly<Record<string, Login>>;
 
-/** The clocks of two machines differ, and a request takes a while. */
-const MARGIN_MS = 60_000;
+/** Allows for clock skew and for the duration of a request. */
+const EXPIRY_MARGIN_MS = 60_000;
 
 const path = (): string => userFile('credentials.json');
 
 async function readLogins(): Promise<Logins> {
-  const { logins = {} } = ((await readObject(path())) ?? {}) as { logins?: Logins };
+  const { logins = {} } = ((await readJsonFile(path())) ?? {}) as { logins?: Logins };
   return logins;
 }
 
-/** The servers that there are logins at. */
+/** Returns the servers that have a login. */
 export const listLogins = async (): Promise<readonly string[]> => Object.keys(await readLogins());
 
 export const findLogin = async (server: string): Promise<Login | undefined> => (await readLogins())[server];
 
 export const saveLogin = (server: string, login: Login): Promise<void> =>
-  locked(path(), async () => writeObject(path(), { logins: { ...(await readLogins()), [server]: login } }));
+  withFileLock(path(), async () => writeJsonFile(path(), { logins: { ...(await readLogins()), [server]: login } }));
 
-/** Answers whether there was one. */
-export function forgetLogin(server: string): Promise<boolean> {
-  return locked(path(), async () => {
-    const { [server]: found, ...rest } = await readLogins();
-    if (found !== undefined) await writeObject(path(), { logins: rest });
-    return found !== undefined;
+/** Returns whether there was a login. */
+export function removeLogin(server: string): Promise<boolean> {
+  return withFileLock(path(), async () => {
+    const { [server]: removed, ...rest } = await readLogins();
+    if (removed !== undefined) await writeJsonFile(path(), { logins: rest });
+    return removed !== undefined;
   });
 }
 
 export const isExpired = ({ expires }: Login, now: number): boolean =>
-  expires !== undefined && Date.parse(expires) - MARGIN_MS <= now;
+  expires !== undefined && Date.parse(expires) - EXPIRY_MARGIN_MS <= now;
 
 /**
- * The login at a server, renewed when its token has expired. One program at a time: a refresh token that is used twice
- * ends its login, and scripts run many of us at once.
+ * Returns the login at a server and renews it first when its token has expired. A file lock lets one process renew at a
+ * time, because using a refresh token twice ends its login and scripts run this program in parallel.
  */
-export async function freshLogin(
+export async function getValidLogin(
   server: string,
   renew: (login: Login) => Promise<Login>,
   now = Date.now(),
 ): Promise<Login | undefined> {
   const cached = await findLogin(server);
   if (cached === undefined || !isExpired(cached, now)) return cached;
-  return locked(path(), async () => {
+  return withFileLock(path(), async () => {
     const logins = await readLogins();
     const login = logins[server];
     if (login === undefined || !isExpired(login, now)) return login;
     const renewed = await renew(login);
-    await writeObject(path(), { logins: { ...logins, [server]: renewed } });
+    await writeJsonFile(path(), { logins: { ...logins, [server]: renewed } });
     return renewed;
   });
 }

@@ -5,14 +5,17 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
 
-/** A file of this user in the configuration directory (XDG Base Directory specification; a relative path counts as unset). */
+/**
+ * The path of a file in the configuration directory of the user (XDG Base Directory; a relative path counts as
+ * unset).
+ */
 export function userFile(name: string): string {
   const base = process.env.XDG_CONFIG_HOME ?? '';
   return join(isAbsolute(base) ? base : join(homedir(), '.config'), 'wharf', name);
 }
 
-/** The object in a JSON file; nothing when there is no file. */
-export async function readObject(path: string): Promise<Record<string, unknown> | undefined> {
+/** Reads the object in a JSON file. Returns undefined when the file does not exist. */
+export async function readJsonFile(path: string): Promise<Record<string, unknown> | undefined> {
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -22,7 +25,7 @@ export async function readObject(path: string): Promise<Record<string, unknown> 
   }
   const value = parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Error(`${path} is not a JSON object: mend or delete it`);
+    throw new Error(`${path} is not a JSON object: correct or delete it`);
   }
   return value as Record<string, unknown>;
 }
@@ -35,8 +38,8 @@ function parse(text: string): unknown {
   }
 }
 
-/** Readable by its user alone, and never half-written, also when two programs write at once. */
-export async function writeObject(path: string, value: object): Promise<void> {
+/** Replaces a file atomically. Only its user can read it. */
+export async function writeJsonFile(path: string, value: object): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   const file = await open(temporary, 'wx', 0o600);
@@ -51,17 +54,18 @@ export async function writeObject(path: string, value: object): Promise<void> {
   }
 }
 
-const LOCK_PATIENCE_MS = 45_000;
-/** No holder takes nearly as long; one that was killed has left its lock behind. */
+const LOCK_TIMEOUT_MS = 45_000;
+/** Far longer than any lock is needed. An older lock is from a process that was killed. */
 const LOCK_STALE_MS = 30_000;
 
-/** Lets one program at a time work on a file. */
-export async function locked<T>(path: string, work: () => Promise<T>): Promise<T> {
+/** Locks a file against other processes while `work` runs. */
+export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const lock = `${path}.lock`;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const deadline = systemClock() + LOCK_PATIENCE_MS;
-  while (!(await taken(lock))) {
-    if (systemClock() > deadline) throw new Error(`another program holds ${lock}: delete it if none is running`);
+  const deadline = systemClock() + LOCK_TIMEOUT_MS;
+  while (!(await acquireLock(lock))) {
+    if (systemClock() > deadline)
+      throw new Error(`the file is locked: delete ${lock} if no other wharf command is running`);
     await pause(25);
   }
   try {
@@ -71,15 +75,15 @@ export async function locked<T>(path: string, work: () => Promise<T>): Promise<T
   }
 }
 
-/** Whether the lock is ours now. */
-async function taken(lock: string): Promise<boolean> {
+/** Tries to lock once and returns whether it succeeded. */
+async function acquireLock(lock: string): Promise<boolean> {
   try {
     await (await open(lock, 'wx', 0o600)).close();
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  const found = await stat(lock).catch(() => undefined);
-  if (found && systemClock() - found.mtimeMs > LOCK_STALE_MS) await rm(lock, { force: true });
+  const lockFile = await stat(lock).catch(() => undefined);
+  if (lockFile && systemClock() - lockFile.mtimeMs > LOCK_STALE_MS) await rm(lock, { force: true });
   return false;
 }

@@ -8,11 +8,11 @@ import {
 } from '../../contract/gen/platform/iam/v1/external_group_role_mappings.platform_pb.js';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../message-mapper.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
-const words = vocabulary(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingSchema, {
-  names: {
+const mapper = createMessageMapper(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingSchema, {
+  renames: {
     id: 'uid',
     identity_provider_uidp: 'identity_provider_uid',
     role_uidp: 'role_uid',
@@ -23,34 +23,37 @@ const words = vocabulary(V1ExternalGroupRoleMappingSchema, ExternalGroupRoleMapp
 
 const v1 = ExternalGroupRoleMappings.method;
 const v2 = ExternalGroupRoleMappingsService.method;
-const fields = { parent: 'parent_id', identity_provider_uid: 'identity_provider_uidp', role_uid: 'role_uidp' };
+const v1FieldNames = { parent: 'parent_id', identity_provider_uid: 'identity_provider_uidp', role_uid: 'role_uidp' };
 
 export const externalGroupRoleMappingOperations = (operations: Operations): Operations => ({
   ...adapt(operations, v1.create, v2.createExternalGroupRoleMapping, {
-    request: ({ parentId, mapping }) => ({ parent: parentId, externalGroupRoleMapping: words.toV2(mapping) }),
-    response: words.toV1,
-    fields,
+    request: ({ parentId, mapping }) => ({ parent: parentId, externalGroupRoleMapping: mapper.toV2(mapping) }),
+    response: mapper.toV1,
+    v1FieldNames,
   }),
   ...adapt(operations, v1.get, v2.getExternalGroupRoleMapping, {
     request: ({ uid }) => ({ uid }),
-    response: words.toV1,
+    response: mapper.toV1,
   }),
-  ...listAll(operations, v1.list, v2.listExternalGroupRoleMappings, {
-    request: ({ uidp, identityProviderUidp }) => ({ uidp: within(uidp), identityProviderUid: identityProviderUidp }),
-    response: ({ externalGroupRoleMappings }) => externalGroupRoleMappings.map(words.toV1),
-    fields,
+  ...adaptList(operations, v1.list, v2.listExternalGroupRoleMappings, {
+    request: ({ uidp, identityProviderUidp }) => ({
+      uidp: uidpFilterOf(uidp),
+      identityProviderUid: identityProviderUidp,
+    }),
+    response: ({ externalGroupRoleMappings }) => externalGroupRoleMappings.map(mapper.toV1),
+    v1FieldNames,
   }),
   ...adapt(operations, v1.delete, v2.deleteExternalGroupRoleMapping, {
     request: ({ id }) => ({ uid: id }),
-    fields: { uid: 'id' },
+    v1FieldNames: { uid: 'id' },
     event: (facts) => ({ ...facts, body: undefined }),
   }),
   ...adapt(operations, v1.batchDelete, v2.batchDeleteExternalGroupRoleMappings, {
     request: ({ parentId, ids }) => ({ parent: parentId, names: ids }),
     response: ({ parent, externalGroupRoleMappings }) => ({
       parentId: parent,
-      items: externalGroupRoleMappings.map(words.toV1),
+      items: externalGroupRoleMappings.map(mapper.toV1),
     }),
-    fields: { parent: 'parent_id', names: 'ids' },
+    v1FieldNames: { parent: 'parent_id', names: 'ids' },
   }),
 });

@@ -9,51 +9,51 @@ import {
   StoredGroupInviteSchema,
   GroupInviteSchema as V1GroupInviteSchema,
 } from '../../contract/gen/platform/iam/v1/group_invites.platform_pb.js';
-import { foundAndInvite } from '../../domains/iam/joining/create-organization-with-invite.ts';
+import { createOrganizationWithInvite } from '../../domains/iam/joining/create-organization-with-invite.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../message-mapper.ts';
-import { writeOnly } from '../v1-only.ts';
-import { capabilityNames } from './roles.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { createMessageMapper } from '../message-mapper.ts';
+import { v1WriteOperation } from '../v1-write-operation.ts';
+import { capabilityConverter } from './roles.ts';
 
-/** What v2 has in one message, v1 has in two: the invite with its code, and the invite as it is listed. */
-const names = { id: 'uid', expiration: 'expiration_time', created_at: 'create_time' };
-const values = { capabilities: capabilityNames };
+/** v1 has two messages for an invite: one with the code, for its creation, and one for lists. v2 has one message. */
+const renames = { id: 'uid', expiration: 'expiration_time', created_at: 'create_time' };
+const converters = { capabilities: capabilityConverter };
 
-const fresh = vocabulary(V1GroupInviteSchema, GroupInviteSchema, {
-  names,
-  values,
+const newInviteMapper = createMessageMapper(V1GroupInviteSchema, GroupInviteSchema, {
+  renames,
+  converters,
   onlyV2: ['role_uid', 'email', 'ttl', 'single_use', 'create_time', 'update_time'],
 });
 
-const stored = vocabulary(StoredGroupInviteSchema, GroupInviteSchema, {
-  names,
-  values,
+const storedInviteMapper = createMessageMapper(StoredGroupInviteSchema, GroupInviteSchema, {
+  renames,
+  converters,
   onlyV2: ['role_uid', 'ttl', 'code', 'update_time'],
 });
 
-const inviteIn = ({ ttl, role, email, singleUse }: GroupInviteRequest) =>
+const toV2Invite = ({ ttl, role, email, singleUse }: GroupInviteRequest) =>
   create(GroupInviteSchema, { roleUid: role, email, singleUse, ...(ttl && { ttl }) });
 
-const fields = { uid: 'id', parent: 'group', role_uid: 'role' };
+const v1FieldNames = { uid: 'id', parent: 'group', role_uid: 'role' };
 
 export const groupInviteOperations = (operations: Operations): Operations => ({
   ...adapt(operations, GroupInvites.method.create, GroupInvitesService.method.createGroupInvite, {
-    request: (asked) => ({ parent: asked.group, groupInvite: inviteIn(asked) }),
-    response: fresh.toV1,
-    fields,
+    request: (request) => ({ parent: request.group, groupInvite: toV2Invite(request) }),
+    response: newInviteMapper.toV1,
+    v1FieldNames,
   }),
-  // Without a parent to put a group into, the new group is an organization.
-  ...writeOnly(GroupInvites.method.createWithGroup, { ...fields, name: 'group' }, async (ctx, asked) =>
-    fresh.toV1(await foundAndInvite(ctx, asked.group, inviteIn(asked))),
+  // The request has no parent for the new group, so the group is an organization.
+  ...v1WriteOperation(GroupInvites.method.createWithGroup, { ...v1FieldNames, name: 'group' }, async (ctx, request) =>
+    newInviteMapper.toV1(await createOrganizationWithInvite(ctx, request.group, toV2Invite(request))),
   ),
-  ...listAll(operations, GroupInvites.method.list, GroupInvitesService.method.listGroupInvites, {
-    request: ({ group, id, keyId }) => ({ uidp: within(undefined, id, group), keyId }),
-    response: ({ groupInvites }) => groupInvites.map(stored.toV1),
+  ...adaptList(operations, GroupInvites.method.list, GroupInvitesService.method.listGroupInvites, {
+    request: ({ group, id, keyId }) => ({ uidp: uidpFilterOf(undefined, id, group), keyId }),
+    response: ({ groupInvites }) => groupInvites.map(storedInviteMapper.toV1),
   }),
   ...adapt(operations, GroupInvites.method.delete, GroupInvitesService.method.deleteGroupInvite, {
     request: ({ id }) => ({ uid: id }),
-    fields,
+    v1FieldNames,
   }),
 });

@@ -6,16 +6,16 @@ import { groupOperations } from './groups.ts';
 import { identityOperations } from './identities.ts';
 import { identityMetadataOperations } from './identity-metadata.ts';
 import { identityProviderOperations } from './identity-providers.ts';
-import { keyedIdentityOperations } from './keyed-identities.ts';
 import { roleBindingOperations } from './role-bindings.ts';
 import { roleOperations } from './roles.ts';
+import { staticKeyIdentityOperations } from './static-key-identities.ts';
 import { termsOperations } from './terms.ts';
 
 export const iamOperations = (operations: Operations): Operations => ({
   ...groupOperations(operations),
   ...identityOperations(operations),
   ...identityMetadataOperations(operations),
-  ...keyedIdentityOperations,
+  ...staticKeyIdentityOperations,
   ...roleOperations(operations),
   ...roleBindingOperations(operations),
   ...identityProviderOperations(operations),

@@ -5,11 +5,11 @@ import {
 } from '../../contract/gen/platform/iam/v1/identity.platform_pb.js';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../message-mapper.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
-const words = vocabulary(V1IdentitySchema, IdentitySchema, {
-  names: {
+const identityMapper = createMessageMapper(V1IdentitySchema, IdentitySchema, {
+  renames: {
     id: 'uid',
     created_at: 'create_time',
     updated_at: 'update_time',
@@ -20,22 +20,22 @@ const words = vocabulary(V1IdentitySchema, IdentitySchema, {
   onlyV2: ['email', 'email_unverified', 'company'],
 });
 
-const fields = { uid: 'id', parent: 'parent_id', static_keys: 'static', expiration_time: 'expiration' };
+const v1FieldNames = { uid: 'id', parent: 'parent_id', static_keys: 'static', expiration_time: 'expiration' };
 
 export const identityOperations = (operations: Operations): Operations => ({
   ...adapt(operations, Identities.method.create, IdentitiesService.method.createIdentity, {
-    request: ({ parentId, identity }) => ({ parent: parentId, identity: words.toV2(identity) }),
-    response: words.toV1,
-    fields,
+    request: ({ parentId, identity }) => ({ parent: parentId, identity: identityMapper.toV2(identity) }),
+    response: identityMapper.toV1,
+    v1FieldNames,
   }),
   ...adapt(operations, Identities.method.update, IdentitiesService.method.updateIdentity, {
-    request: (identity) => ({ identity: words.toV2(identity), updateMask: words.replaced }),
-    response: words.toV1,
-    fields,
+    request: (identity) => ({ identity: identityMapper.toV2(identity), updateMask: identityMapper.fullUpdateMask }),
+    response: identityMapper.toV1,
+    v1FieldNames,
   }),
-  ...listAll(operations, Identities.method.list, IdentitiesService.method.listIdentities, {
-    request: ({ uidp, id }) => ({ uidp: within(uidp, id) }),
-    response: ({ identities }) => identities.map(words.toV1),
+  ...adaptList(operations, Identities.method.list, IdentitiesService.method.listIdentities, {
+    request: ({ uidp, id }) => ({ uidp: uidpFilterOf(uidp, id) }),
+    response: ({ identities }) => identities.map(identityMapper.toV1),
   }),
   ...adapt(operations, Identities.method.lookup, IdentitiesService.method.lookupIdentity, {
     request: ({ issuer, subject }) => ({ issuer, subject }),
@@ -43,6 +43,6 @@ export const identityOperations = (operations: Operations): Operations => ({
   }),
   ...adapt(operations, Identities.method.delete, IdentitiesService.method.deleteIdentity, {
     request: ({ id }) => ({ uid: id }),
-    fields,
+    v1FieldNames,
   }),
 });

@@ -9,11 +9,11 @@ import {
 } from '../../contract/gen/platform/events/v1/identities.platform_pb.js';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { vocabulary } from '../message-mapper.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
-/** What v2 has side by side, v1 has in part as answers to questions. */
-const answers = vocabulary(IdentityMetadata_OnboardingQuestionsSchema, IdentityMetadataSchema, {
-  names: { company_name: 'company' },
+/** v1 nests some of the fields of v2 in a message with answers to onboarding questions. */
+const answersMapper = createMessageMapper(IdentityMetadata_OnboardingQuestionsSchema, IdentityMetadataSchema, {
+  renames: { company_name: 'company' },
   onlyV1: ['providers'],
   onlyV2: ['uid', 'name', 'given_name', 'family_name', 'updates_opt_in'],
 });
@@ -21,13 +21,13 @@ const answers = vocabulary(IdentityMetadata_OnboardingQuestionsSchema, IdentityM
 export const identityMetadataOperations = (operations: Operations): Operations =>
   adapt(operations, Identities.method.updateMetadata, IdentitiesService.method.updateIdentityMetadata, {
     request: ({ onboardingQuestions, updatesOptIn }) => {
-      const identityMetadata = answers.toV2(onboardingQuestions) ?? create(IdentityMetadataSchema);
+      const identityMetadata = answersMapper.toV2(onboardingQuestions) ?? create(IdentityMetadataSchema);
       return { identityMetadata: Object.assign(identityMetadata, { updatesOptIn }) };
     },
     response: (metadata) => {
       const { name, givenName, familyName, updatesOptIn } = metadata;
-      return { onboardingQuestions: answers.toV1(metadata), name, givenName, familyName, updatesOptIn };
+      return { onboardingQuestions: answersMapper.toV1(metadata), name, givenName, familyName, updatesOptIn };
     },
-    fields: { identity_metadata: 'onboarding_questions', company: 'company_name' },
+    v1FieldNames: { identity_metadata: 'onboarding_questions', company: 'company_name' },
     event: (facts) => ({ ...facts, subject: '' }),
   });

@@ -16,10 +16,12 @@ import {
 import { findRoles } from '../../domains/iam/roles/roles.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { roleWords } from './roles.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { roleMapper } from './roles.ts';
 
-/** v1 writes bindings by uid, and reads them so back; only its lists show what they bind. */
+/**
+ * v1 requests and responses have the uids of identity and role. Only lists show the identity and the role themselves.
+ */
 const toV2 = ({ id, identity, role }: V1RoleBinding) =>
   create(RoleBindingSchema, { uid: id, identityUid: identity, roleUid: role });
 
@@ -34,19 +36,19 @@ function toListed({ uid, identityUid, identity, group, createTime }: RoleBinding
     claimMatchIssuer: identity?.issuer ?? '',
     claimMatchSubject: identity?.subject ?? '',
     ...(group && { group: { id: group.uid, name: group.name, description: group.description } }),
-    ...(role && { role: roleWords.toV1(role) }),
+    ...(role && { role: roleMapper.toV1(role) }),
     ...(createTime && { createdAt: createTime }),
   };
   return create(RoleBindingList_BindingSchema, listed);
 }
 
-const fields = { uid: 'id', identity_uid: 'identity', role_uid: 'role' };
+const v1FieldNames = { uid: 'id', identity_uid: 'identity', role_uid: 'role' };
 
 export const roleBindingOperations = (operations: Operations): Operations => ({
   ...adapt(operations, RoleBindings.method.create, RoleBindingsService.method.createRoleBinding, {
     request: ({ parent, roleBinding }) => ({ parent, ...(roleBinding && { roleBinding: toV2(roleBinding) }) }),
     response: toV1,
-    fields,
+    v1FieldNames,
   }),
   ...adapt(operations, RoleBindings.method.createBatch, RoleBindingsService.method.batchCreateRoleBindings, {
     request: ({ parent, roleBindings }) => ({
@@ -54,17 +56,17 @@ export const roleBindingOperations = (operations: Operations): Operations => ({
       requests: roleBindings.map((binding) => ({ parent, roleBinding: toV2(binding) })),
     }),
     response: ({ roleBindings }) => ({ roleBindings: roleBindings.map(toV1) }),
-    fields: { ...fields, requests: 'role_bindings' },
+    v1FieldNames: { ...v1FieldNames, requests: 'role_bindings' },
     event: (facts, { roleBindings }) => ({ ...facts, subject: roleBindings.map(({ id }) => id).join(',') }),
   }),
   ...adapt(operations, RoleBindings.method.update, RoleBindingsService.method.updateRoleBinding, {
     request: (binding) => ({ roleBinding: toV2(binding), updateMask: { paths: ['identity_uid', 'role_uid'] } }),
     response: toV1,
-    fields,
+    v1FieldNames,
   }),
-  ...listAll(operations, RoleBindings.method.list, RoleBindingsService.method.listRoleBindings, {
-    request: ({ uidp, id }) => ({ uidp: within(uidp, id) }),
-    // v2 shows what a role is called, v1 also what it allows.
+  ...adaptList(operations, RoleBindings.method.list, RoleBindingsService.method.listRoleBindings, {
+    request: ({ uidp, id }) => ({ uidp: uidpFilterOf(uidp, id) }),
+    // A v2 role binding has the name of its role. v1 also shows the capabilities.
     async response({ roleBindings }, { db }) {
       const roleUids = roleBindings.map(({ roleUid }) => roleUid);
       const roleOf = await findRoles(db, roleUids);
@@ -73,6 +75,6 @@ export const roleBindingOperations = (operations: Operations): Operations => ({
   }),
   ...adapt(operations, RoleBindings.method.delete, RoleBindingsService.method.deleteRoleBinding, {
     request: ({ id }) => ({ uid: id }),
-    fields,
+    v1FieldNames,
   }),
 });

@@ -2,46 +2,43 @@ import { create } from '@bufbuild/protobuf';
 import { ImagesService } from '../../contract/gen/chainguard/platform/registry/v2/images_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { requireChart, requireImageConfig } from '../../domains/registry/images/image-config.ts';
-import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
-import { countManifests } from '../../domains/registry/manifests/digest-count.ts';
-import { objectIn, objectsIn, textIn, textMapIn, textsIn } from '../../formats/lenient.ts';
-import type { Operation, Operations } from '../../resource/operation.ts';
-import { adapt, idOf } from '../adapt.ts';
+import { countManifests } from '../../domains/registry/manifests/count-manifests.ts';
+import type { ReadBlob } from '../../domains/registry/manifests/read-blob.ts';
+import { objectIn, objectsIn, textIn, textMapIn, textsIn } from '../../formats/lenient-json.ts';
+import { type Operations, readOperation } from '../../resource/operation.ts';
+import { adapt } from '../adapt.ts';
 
 const { method } = v1.Registry;
 
-const fields = { repo_uid: 'repo_id', architecture: 'arch' };
+const v1FieldNames = { repo_uid: 'repo_id', architecture: 'arch' };
 
-/** Names without anything to say about them. */
-const asSet = (value: unknown): Record<string, object> =>
+/** The keys of an OCI set, which is an object whose values are empty objects. */
+const toEmptyMessages = (value: unknown): Record<string, object> =>
   Object.fromEntries(Object.keys(objectIn(value)).map((name) => [name, {}]));
 
-/** In the words of the OCI image specification, section "Image Configuration". */
-const getImageConfig = (read: ReadContent): Operation => ({
-  mode: 'read',
-  async run({ db }, request) {
-    const { repoId, digest, arch } = request as v1.ImageConfigRequest;
-    const config = await requireImageConfig({ db, read }, repoId, digest, arch);
+/** Maps the fields of the OCI image specification, section "Image Configuration". */
+const getImageConfig = (readBlob: ReadBlob): Operations =>
+  readOperation(method.getImageConfig, async ({ db }, { repoId, digest, arch }) => {
+    const config = await requireImageConfig({ db, readBlob }, repoId, digest, arch);
     return create(v1.ImageConfigSchema, {
       user: textIn(config.User),
-      exposedPorts: asSet(config.ExposedPorts),
+      exposedPorts: toEmptyMessages(config.ExposedPorts),
       env: textsIn(config.Env),
       entrypoint: textsIn(config.Entrypoint),
       cmd: textsIn(config.Cmd),
-      volumes: asSet(config.Volumes),
+      volumes: toEmptyMessages(config.Volumes),
       workingDir: textIn(config.WorkingDir),
       labels: textMapIn(config.Labels),
       stopSignal: textIn(config.StopSignal),
     });
-  },
-});
+  });
 
-/** In the words of Helm's `Chart.yaml`. Which images a chart uses is in its templates, which nobody runs here. */
-const getChart = (read: ReadContent): Operation => ({
-  mode: 'read',
-  async run({ db }, request) {
-    const { repoId, digest } = request as v1.GetChartRequest;
-    const chart = await requireChart({ db, read }, repoId, digest);
+/**
+ * Maps the fields of Helm's `Chart.yaml`. The images of a chart are not listed, because its templates are not rendered.
+ */
+const getChart = (readBlob: ReadBlob): Operations =>
+  readOperation(method.getChart, async ({ db }, { repoId, digest }) => {
+    const chart = await requireChart({ db, readBlob }, repoId, digest);
     return create(v1.ChartSchema, {
       name: textIn(chart.name),
       version: textIn(chart.version),
@@ -55,29 +52,22 @@ const getChart = (read: ReadContent): Operation => ({
       annotations: textMapIn(chart.annotations),
       raw: JSON.stringify(chart),
     });
-  },
-});
+  });
 
-const getManifestDigestCount: Operation = {
-  mode: 'read',
-  async run({ db }, request) {
-    const { parentId } = request as v1.ManifestDigestCountFilter;
-    return create(v1.ManifestDigestCountSchema, { count: BigInt(await countManifests(db, parentId)) });
-  },
-};
-
-export const imageOperations = (operations: Operations, read: ReadContent): Operations => ({
+export const imageOperations = (operations: Operations, readBlob: ReadBlob): Operations => ({
   ...adapt(operations, method.getArchs, ImagesService.method.getArchitectures, {
     request: ({ repoId, digest }) => ({ repoUid: repoId, digest }),
     response: ({ architectures }) => ({ archs: architectures }),
-    fields,
+    v1FieldNames,
   }),
   ...adapt(operations, method.getSize, ImagesService.method.getSize, {
     request: ({ repoId, digest, arch }) => ({ repoUid: repoId, digest, architecture: arch }),
     response: ({ size, architecture }) => ({ size, arch: architecture }),
-    fields,
+    v1FieldNames,
   }),
-  [idOf(method.getImageConfig)]: getImageConfig(read),
-  [idOf(method.getChart)]: getChart(read),
-  [idOf(method.getManifestDigestCount)]: getManifestDigestCount,
+  ...getImageConfig(readBlob),
+  ...getChart(readBlob),
+  ...readOperation(method.getManifestDigestCount, async ({ db }, { parentId }) =>
+    create(v1.ManifestDigestCountSchema, { count: BigInt(await countManifests(db, parentId)) }),
+  ),
 });

@@ -1,25 +1,27 @@
-import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
+import type { ReadBlob } from '../../domains/registry/manifests/read-blob.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { deploymentOperations } from './deployments.ts';
 import { imageOperations } from './images.ts';
 import { repoOperations } from './repos.ts';
 import { sbomOperations } from './sboms.ts';
+import { settingsOperations } from './settings.ts';
 import { tagOperations } from './tags.ts';
-import { elsewhereOperations } from './unsupported.ts';
+import { unsupportedOperations } from './unsupported.ts';
 
 export interface RegistryOptions {
-  readonly tokens: PageTokens;
-  /** v1 shows what is in images, and not only what is known of them. */
-  readonly readContent: ReadContent;
+  readonly pageTokens: PageTokens;
+  /** v1 has methods that return the content of images, such as their SBOMs. */
+  readonly readBlob: ReadBlob;
 }
 
-/** v1 has all of the registry in one service. */
-export const registryOperations = (operations: Operations, { tokens, readContent }: RegistryOptions): Operations => ({
+/** The operations of the one v1 service for the registry. v2 has several services. */
+export const registryOperations = (operations: Operations, { pageTokens, readBlob }: RegistryOptions): Operations => ({
   ...repoOperations(operations),
-  ...tagOperations(operations, tokens),
-  ...imageOperations(operations, readContent),
-  ...sbomOperations(readContent),
+  ...tagOperations(operations, pageTokens),
+  ...imageOperations(operations, readBlob),
+  ...sbomOperations(readBlob),
   ...deploymentOperations,
-  ...elsewhereOperations,
+  ...settingsOperations,
+  ...unsupportedOperations,
 });

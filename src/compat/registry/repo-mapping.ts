@@ -5,9 +5,9 @@ import {
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { ApkoConfig_Accounts } from '../../contract/gen/platform/registry/v1/apko.platform_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { vocabulary } from '../message-mapper.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
-/** Both versions have the same tiers under other numbers. */
+/** Both versions have the same tiers, with different numbers. */
 const tiers: readonly (readonly [v1.CatalogTier, CatalogTier])[] = [
   [v1.CatalogTier.UNKNOWN, CatalogTier.UNSPECIFIED],
   [v1.CatalogTier.APPLICATION, CatalogTier.APPLICATION],
@@ -18,17 +18,17 @@ const tiers: readonly (readonly [v1.CatalogTier, CatalogTier])[] = [
   [v1.CatalogTier.COMMERCIAL, CatalogTier.COMMERCIAL],
 ];
 
-/** A number that v2 does not have either, so that it says so. */
-const NO_TIER = -1 as CatalogTier;
+/** A number that v2 does not define, so that v2 refuses it. */
+const UNDEFINED_TIER = -1 as CatalogTier;
 
-const tier = {
-  toV2: (asked: v1.CatalogTier): CatalogTier => tiers.find(([ours]) => ours === asked)?.[1] ?? NO_TIER,
-  toV1: (stored: CatalogTier): v1.CatalogTier =>
-    tiers.find(([, theirs]) => theirs === stored)?.[0] ?? v1.CatalogTier.UNKNOWN,
+const tierConverter = {
+  toV2: (tier: v1.CatalogTier): CatalogTier => tiers.find(([v1Tier]) => v1Tier === tier)?.[1] ?? UNDEFINED_TIER,
+  toV1: (tier: CatalogTier): v1.CatalogTier =>
+    tiers.find(([, v2Tier]) => v2Tier === tier)?.[0] ?? v1.CatalogTier.UNKNOWN,
 };
 
-/** v1 borrows the accounts of another message, where names differ by message and a group id may be absent. */
-const accounts = {
+/** v1 uses the accounts of ApkoConfig. There, fields have other names in each message, and a group id is optional. */
+const accountsConverter = {
   toV2: ({ runAs, users, groups }: ApkoConfig_Accounts) => ({
     runAs,
     users: users.map(({ uid, userName, gid, groupName, shell, homeDir }) => ({
@@ -47,10 +47,10 @@ const accounts = {
   }),
 };
 
-/** The README is a part of the repo in v1, and apart from it in v2. */
-export const words = vocabulary(v1.RepoSchema, RepoSchema, {
-  names: { id: 'uid', expiration: 'expiration_time' },
+/** The README is a field of the repo in v1. In v2 it has methods of its own. */
+export const repoMapper = createMessageMapper(v1.RepoSchema, RepoSchema, {
+  renames: { id: 'uid', expiration: 'expiration_time' },
   onlyV1: ['readme', 'sync_apks'],
   onlyV2: ['update_time'],
-  values: { catalog_tier: tier, accounts },
+  converters: { catalog_tier: tierConverter, accounts: accountsConverter },
 });

@@ -1,107 +1,114 @@
-import { create, type Message } from '@bufbuild/protobuf';
-import { ReposService } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { create } from '@bufbuild/protobuf';
+import { ReposService, type Repo as V2Repo } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import {
   type CreateRepoRequest,
-  type GetRepoCountBySourceRequest,
   Registry,
   type Repo,
   RepoCountSchema,
   RepoSchema,
 } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
-import { readmesOf, requireReadme, setReadme } from '../../domains/registry/repos/readme.ts';
-import { findRepoIn } from '../../domains/registry/repos/repo-operations.ts';
-import { countFollowers } from '../../domains/registry/repos/sync-source.ts';
-import type { EventFacts, Operation, Operations, ReadContext, WriteContext } from '../../resource/operation.ts';
-import { adapt, idOf, type Unary } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { words } from './repo-mapping.ts';
+import { findReadmes, requireValidReadme, setReadme } from '../../domains/registry/repos/readme.ts';
+import { findRepoByName } from '../../domains/registry/repos/repo-operations.ts';
+import { countSyncedRepos } from '../../domains/registry/repos/sync-source.ts';
+import {
+  type EventFacts,
+  type Operations,
+  type ReadContext,
+  readOperation,
+  type WriteContext,
+  type WriteHandlers,
+  writeOperation,
+} from '../../resource/operation.ts';
+import { adapt } from '../adapt.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { requireWrite } from '../typed-operation.ts';
+import { repoMapper } from './repo-mapping.ts';
 
 const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource } = Registry.method;
 
-const fields = { uid: 'id', parent: 'parent_id', expiration_time: 'expiration' };
+const v1FieldNames = { uid: 'id', parent: 'parent_id', expiration_time: 'expiration' };
 
-/** The event tells of the README too, which v2 knows nothing of here. */
-const withAnswer = (facts: EventFacts, message: Repo): EventFacts => ({
+/** v2 events have no README, so the v1 event has the v1 response as its body. */
+const withResponseAsBody = (facts: EventFacts, response: Repo): EventFacts => ({
   ...facts,
-  body: { schema: RepoSchema, message },
+  body: { schema: RepoSchema, message: response },
 });
 
-type Write = Extract<Operation, { mode: 'write' }>;
-
-/** With the README that v1 has in the same message. v2 has nothing to prepare for repos. */
-function withReadme(adapted: Operations, method: Unary, repoOf: (request: never) => Repo | undefined): Operations {
-  const operation = adapted[idOf(method)] as Write;
-  const readmeIn = (request: Message): string => repoOf(request as never)?.readme ?? '';
-  const wrapped: Write = {
-    ...operation,
-    prepare: async (_ctx, request) => requireReadme(readmeIn(request), 'readme'),
+/** Also writes the README, which v1 has in the repo message. The v2 methods for repos have no `prepare`. */
+function withReadme<Request>(
+  handlers: WriteHandlers<Request, Repo, unknown>,
+  repoIn: (request: Request) => Repo | undefined,
+): WriteHandlers<Request, Repo, unknown> {
+  const readmeIn = (request: Request): string => repoIn(request)?.readme ?? '';
+  return {
+    ...handlers,
+    prepare: async (_ctx, request) => requireValidReadme(readmeIn(request), 'readme'),
     async run(ctx, request, prepared) {
-      const answer = (await operation.run(ctx, request, prepared)) as Repo;
-      answer.readme = readmeIn(request);
-      await setReadme(ctx, answer.id, answer.readme);
-      return answer;
+      const response = await handlers.run(ctx, request, prepared);
+      response.readme = readmeIn(request);
+      await setReadme(ctx, response.id, response.readme);
+      return response;
     },
   };
-  return { [idOf(method)]: wrapped };
 }
 
-/** Creates a repo; unless that is to be prevented, one that is there already is as good. */
-function createOrFind(adapted: Operations): Operations {
-  const operation = adapted[idOf(createRepo)] as Write;
-  const run: Write['run'] = async (ctx, request, prepared) => {
-    const { parentId, repo, preventExisting } = request as CreateRepoRequest;
-    const found = preventExisting ? undefined : await findRepoIn(ctx, parentId, repo?.name ?? '');
-    if (!found) return operation.run(ctx, request, prepared);
+/** Returns the repo of that name if it exists, unless the request has `prevent_existing`. */
+const createOrFind = (
+  handlers: WriteHandlers<CreateRepoRequest, Repo, unknown>,
+): WriteHandlers<CreateRepoRequest, Repo, unknown> => ({
+  ...handlers,
+  async run(ctx, request, prepared) {
+    const { parentId, repo, preventExisting } = request;
+    const existing = preventExisting ? undefined : await findRepoByName(ctx, parentId, repo?.name ?? '');
+    const [found] = existing ? await toV1Repos([existing], ctx) : [];
+    if (!found) return handlers.run(ctx, request, prepared);
     ctx.unchanged();
-    const [answer] = await inV1Words([found], ctx);
-    return answer as Repo;
-  };
-  return { [idOf(createRepo)]: { ...operation, run } };
-}
-
-const inV1Words = async (found: Parameters<typeof words.toV1>[0][], { db }: ReadContext | WriteContext) => {
-  const readmes = await readmesOf(
-    db,
-    found.map(({ uid }) => uid),
-  );
-  return found.map((repo) => Object.assign(words.toV1(repo), { readme: readmes.get(repo.uid) ?? '' }));
-};
-
-const countBySource: Operation = {
-  mode: 'read',
-  async run(ctx, request) {
-    const { id } = request as GetRepoCountBySourceRequest;
-    return create(RepoCountSchema, { count: BigInt(await countFollowers(ctx, id)) });
+    return found;
   },
+});
+
+const toV1Repos = async (repos: readonly V2Repo[], { db }: ReadContext | WriteContext) => {
+  const readmes = await findReadmes(
+    db,
+    repos.map(({ uid }) => uid),
+  );
+  return repos.map((repo) => Object.assign(repoMapper.toV1(repo), { readme: readmes.get(repo.uid) ?? '' }));
 };
+
+const adaptCreate = (operations: Operations): Operations =>
+  adapt(operations, createRepo, ReposService.method.createRepo, {
+    request: ({ parentId, repo }) => ({ parent: parentId, repo: repoMapper.toV2(repo) }),
+    response: repoMapper.toV1,
+    v1FieldNames,
+    event: withResponseAsBody,
+  });
+
+const adaptUpdate = (operations: Operations): Operations =>
+  adapt(operations, updateRepo, ReposService.method.updateRepo, {
+    request: (repo) => ({ repo: repoMapper.toV2(repo), updateMask: repoMapper.fullUpdateMask }),
+    response: repoMapper.toV1,
+    v1FieldNames,
+    event: withResponseAsBody,
+  });
 
 export const repoOperations = (operations: Operations): Operations => ({
-  ...createOrFind(
-    withReadme(
-      adapt(operations, createRepo, ReposService.method.createRepo, {
-        request: ({ parentId, repo }) => ({ parent: parentId, repo: words.toV2(repo) }),
-        response: words.toV1,
-        fields,
-        event: withAnswer,
-      }),
-      createRepo,
-      ({ repo }: CreateRepoRequest) => repo,
-    ),
+  ...writeOperation(
+    createRepo,
+    createOrFind(withReadme(requireWrite(adaptCreate(operations), createRepo), ({ repo }) => repo)),
   ),
-  ...withReadme(
-    adapt(operations, updateRepo, ReposService.method.updateRepo, {
-      request: (repo) => ({ repo: words.toV2(repo), updateMask: words.replaced }),
-      response: words.toV1,
-      fields,
-      event: withAnswer,
-    }),
+  ...writeOperation(
     updateRepo,
-    (repo: Repo) => repo,
+    withReadme(requireWrite(adaptUpdate(operations), updateRepo), (repo) => repo),
   ),
-  ...listAll(operations, listRepos, ReposService.method.listRepos, {
-    request: ({ uidp, id, name }) => ({ uidp: within(uidp, id), ...(name !== '' && { name }) }),
-    response: ({ repos }, ctx) => inV1Words(repos, ctx),
+  ...adaptList(operations, listRepos, ReposService.method.listRepos, {
+    request: ({ uidp, id, name }) => ({ uidp: uidpFilterOf(uidp, id), ...(name !== '' && { name }) }),
+    response: ({ repos }, ctx) => toV1Repos(repos, ctx),
   }),
-  ...adapt(operations, deleteRepo, ReposService.method.deleteRepo, { request: ({ id }) => ({ uid: id }), fields }),
-  [idOf(getRepoCountBySource)]: countBySource,
+  ...adapt(operations, deleteRepo, ReposService.method.deleteRepo, {
+    request: ({ id }) => ({ uid: id }),
+    v1FieldNames,
+  }),
+  ...readOperation(getRepoCountBySource, async (ctx, { id }) =>
+    create(RepoCountSchema, { count: BigInt(await countSyncedRepos(ctx, id)) }),
+  ),
 });

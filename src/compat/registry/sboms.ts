@@ -9,14 +9,13 @@ import {
   Sbom2Schema,
 } from '../../contract/gen/platform/tenant/v1/sbom.platform_pb.js';
 import { type AttachedSbom, findSbom, requireSbom } from '../../domains/registry/images/sboms.ts';
-import type { ReadContent } from '../../domains/registry/manifests/blob-content.ts';
+import type { ReadBlob } from '../../domains/registry/manifests/read-blob.ts';
 import type { Sbom, SbomRelation } from '../../formats/sbom/sbom.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
-import { idOf } from '../adapt.ts';
+import { type Operations, type ReadContext, readOperation } from '../../resource/operation.ts';
 
 const { method } = v1.Registry;
 
-const edges: Readonly<Record<SbomRelation['type'], ComponentGraph_Edge_Type>> = {
+const edgeTypes: Readonly<Record<SbomRelation['type'], ComponentGraph_Edge_Type>> = {
   describes: ComponentGraph_Edge_Type.DESCRIBES,
   contains: ComponentGraph_Edge_Type.CONTAINS,
   'depends on': ComponentGraph_Edge_Type.DEPENDS_ON,
@@ -30,7 +29,7 @@ const graphOf = ({ packages, files, relations }: Sbom): MessageInitShape<typeof 
       typedNode: { case: 'file' as const, value: { id, name, types: [...types] } },
     })),
   ],
-  edges: relations.map(({ from, type, to }) => ({ subjectId: from, type: edges[type], predicateId: to })),
+  edges: relations.map(({ from, type, to }) => ({ subjectId: from, type: edgeTypes[type], predicateId: to })),
 });
 
 const sbomOf = ({ digest, subject, bytes, content }: AttachedSbom) =>
@@ -49,50 +48,17 @@ const sbomOf = ({ digest, subject, bytes, content }: AttachedSbom) =>
     }),
   });
 
-const getSbom = (read: ReadContent): Operation => ({
-  mode: 'read',
-  async run({ db }, request) {
-    const { repoId, digest, arch } = request as v1.SbomRequest;
-    return sbomOf(await requireSbom({ db, read }, repoId, digest, arch));
-  },
-});
-
-const getRawSbom = (read: ReadContent): Operation => ({
-  mode: 'read',
-  async run({ db }, request) {
-    const { repoId, digest, arch } = request as v1.RawSbomRequest;
-    const { bytes } = await requireSbom({ db, read }, repoId, digest, arch);
-    return create(v1.RawSbomSchema, { rawSbom: bytes.toString('utf8') });
-  },
-});
-
-/** Each is a file to read. */
+/** The SBOM of each image is read from a file. */
 const MAX_IMAGES = 20;
-
-/** The packages of images, as their bills of materials have them. An image that is not there is left out. */
-const listManifestMetadata = (read: ReadContent): Operation => ({
-  mode: 'read',
-  async run(ctx, request) {
-    const { repoId, items } = request as v1.ManifestMetadataFilter;
-    if (items.length > MAX_IMAGES) throw invalid('items', `must have at most ${MAX_IMAGES} items`);
-    const found = [];
-    for (const { filter } of items) {
-      const asked = filter.case === 'indexFilter' ? filter.value : { digest: filter.value ?? '', arch: '' };
-      const metadata = await metadataOf(ctx, read, repoId, asked);
-      if (metadata) found.push(metadata);
-    }
-    return create(v1.ManifestMetadataListSchema, { items: found });
-  },
-});
 
 async function metadataOf(
   { db }: ReadContext,
-  read: ReadContent,
+  readBlob: ReadBlob,
   repo: string,
   { digest, arch }: { readonly digest: string; readonly arch: string },
 ) {
   try {
-    const sbom = await findSbom({ db, read }, repo, digest, arch);
+    const sbom = await findSbom({ db, readBlob }, repo, digest, arch);
     const packages = sbom?.content?.packages.filter(({ purl }) => purl !== '') ?? [];
     return { digest, pkgMetadata: packages.map(({ purl, license }) => ({ purl, license })) };
   } catch (error) {
@@ -101,8 +67,23 @@ async function metadataOf(
   }
 }
 
-export const sbomOperations = (read: ReadContent): Operations => ({
-  [idOf(method.getSbom)]: getSbom(read),
-  [idOf(method.getRawSbom)]: getRawSbom(read),
-  [idOf(method.listManifestMetadata)]: listManifestMetadata(read),
+export const sbomOperations = (readBlob: ReadBlob): Operations => ({
+  ...readOperation(method.getSbom, async ({ db }, { repoId, digest, arch }) =>
+    sbomOf(await requireSbom({ db, readBlob }, repoId, digest, arch)),
+  ),
+  ...readOperation(method.getRawSbom, async ({ db }, { repoId, digest, arch }) => {
+    const { bytes } = await requireSbom({ db, readBlob }, repoId, digest, arch);
+    return create(v1.RawSbomSchema, { rawSbom: bytes.toString('utf8') });
+  }),
+  // Returns the packages of images by their SBOMs. Images that do not exist are left out.
+  ...readOperation(method.listManifestMetadata, async (ctx, { repoId, items }) => {
+    if (items.length > MAX_IMAGES) throw invalid('items', `must have at most ${MAX_IMAGES} items`);
+    const found = [];
+    for (const { filter } of items) {
+      const image = filter.case === 'indexFilter' ? filter.value : { digest: filter.value ?? '', arch: '' };
+      const metadata = await metadataOf(ctx, readBlob, repoId, image);
+      if (metadata) found.push(metadata);
+    }
+    return create(v1.ManifestMetadataListSchema, { items: found });
+  }),
 });

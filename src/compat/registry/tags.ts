@@ -4,128 +4,117 @@ import { rootOf } from '../../base/uid.ts';
 import {
   type ListTagsRequest,
   ListTagsRequestSchema,
-  type ListTagsResponse,
+  type Tag,
   TagSchema,
   TagsService,
 } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { requireRepo } from '../../domains/registry/repos/repos.ts';
-import { createEolTags, type EolTag } from '../../domains/registry/tags/eol-tags.ts';
-import { historyOf } from '../../domains/registry/tags/tag-history.ts';
+import { createEolTagLister, type EolTag } from '../../domains/registry/tags/eol-tags.ts';
+import { findLatestVersionTag } from '../../domains/registry/tags/latest-version.ts';
+import { findTagHistory } from '../../domains/registry/tags/tag-history.ts';
 import { replaceTag } from '../../domains/registry/tags/tag-operations.ts';
-import { latestVersion } from '../../domains/registry/tags/versions.ts';
 import type { ListRequest } from '../../resource/list/list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
-import { adapt, idOf } from '../adapt.ts';
-import { listAll, within } from '../list-all.ts';
-import { vocabulary } from '../message-mapper.ts';
+import { type Operations, type ReadContext, readOf, readOperation, writeOperation } from '../../resource/operation.ts';
+import { adapt } from '../adapt.ts';
+import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
 const { method } = v1.Registry;
 const { createTag, listTags, deleteTag } = TagsService.method;
 
-const words = vocabulary(v1.TagSchema, TagSchema, {
-  names: { id: 'uid', last_updated: 'update_time' },
+const tagMapper = createMessageMapper(v1.TagSchema, TagSchema, {
+  renames: { id: 'uid', last_updated: 'update_time' },
   onlyV2: ['create_time'],
 });
 
-const fields = { uid: 'id', parent: 'repo_id' };
+const v1FieldNames = { uid: 'id', parent: 'repo_id' };
 
-/** v2 shows less unless asked, v1 shows all unless asked. */
-const shown = (filter: { excludeReferrers?: boolean; excludeDates: boolean; excludeEpochs: boolean }) => ({
+/** The v1 flags exclude tags, the v2 flags include them. */
+const toV2Flags = (filter: { excludeReferrers?: boolean; excludeDates: boolean; excludeEpochs: boolean }) => ({
   includeReferrers: !filter.excludeReferrers,
   includeDates: !filter.excludeDates,
   includeEpochs: !filter.excludeEpochs,
 });
 
-/** v2 tags change by a push only. */
-const updateTag: Operation = {
-  mode: 'write',
-  run: async (ctx, request) => words.toV1(await replaceTag(ctx, words.toV2(request as v1.Tag))),
-  event(_ctx, _request, response) {
-    const { id } = response as v1.Tag;
-    return {
-      subject: id,
-      extensions: { group: rootOf(id) },
-      body: { schema: v1.TagSchema, message: response },
-    };
-  },
-};
-
-const listTagHistory: Operation = {
-  mode: 'read',
-  async run({ db }, request) {
-    const { parentId, start, end } = request as v1.TagHistoryFilter;
-    const moves = await historyOf(db, parentId, {
-      ...(start && { from: timestampMs(start) }),
-      ...(end && { to: timestampMs(end) }),
-    });
-    const items = moves.map(({ digest, changed }) => ({ digest, updateTimestamp: timestampFromMs(changed) }));
-    return create(v1.TagHistoryListSchema, { items });
-  },
-};
-
-/** What v2 lists of a repo, one after the other in the order asked for. */
-type ListOf = (ctx: ReadContext, request: MessageInitShape<typeof ListTagsRequestSchema>) => Promise<ListTagsResponse>;
-
-const getRepoTagsSummary = (list: ListOf): Operation => ({
-  mode: 'read',
-  async run(ctx, request) {
-    const { repoId, ...filter } = request as v1.GetRepoTagsSummaryRequest;
-    await requireRepo(ctx.db, repoId);
-    const { tags, totalCount } = await list(ctx, latestOf(repoId, shown(filter)));
-    const [latest] = tags;
-    return create(v1.RepoTagsSummarySchema, {
-      id: repoId,
-      tagCount: totalCount ?? 0n,
-      ...(latest?.updateTime && { lastUpdated: latest.updateTime, latestTag: words.toV1(latest) }),
-      latestVersion: (await latestVersion(ctx.db, repoId)) ?? '',
-    });
-  },
+/** v2 has no method to change a tag, because a push does it. */
+const updateTag = writeOperation(method.updateTag, {
+  run: async (ctx, tag) => tagMapper.toV1(await replaceTag(ctx, tagMapper.toV2(tag))),
+  event: (_ctx, _request, response) => ({
+    subject: response.id,
+    extensions: { group: rootOf(response.id) },
+    body: { schema: v1.TagSchema, message: response },
+  }),
 });
 
-const latestOf = (repo: string, flags: ReturnType<typeof shown>) => ({
-  ...{ uidp: { childrenOf: repo }, orderBy: 'update_time desc', pageSize: 1 },
-  ...flags,
+const listTagHistory = readOperation(method.listTagHistory, async ({ db }, { parentId, start, end }) => {
+  const moves = await findTagHistory(db, parentId, {
+    ...(start && { from: timestampMs(start) }),
+    ...(end && { to: timestampMs(end) }),
+  });
+  const items = moves.map(({ digest, changed }) => ({ digest, updateTimestamp: timestampFromMs(changed) }));
+  return create(v1.TagHistoryListSchema, { items });
 });
 
-/** What changed within this time is new. */
-const RECENT_MS = 24 * 3_600_000;
+/** Finds the tag of a repo that changed last, among those that the flags include, and counts them. */
+type FindLatestTag = (
+  ctx: ReadContext,
+  repo: string,
+  flags: ReturnType<typeof toV2Flags>,
+) => Promise<{ readonly latest: Tag | undefined; readonly count: bigint }>;
 
-const getUpdateStatus = (list: ListOf): Operation => ({
-  mode: 'read',
-  async run(ctx, request) {
-    const { repoId } = request as v1.UpdateStatusRequest;
-    await requireRepo(ctx.db, repoId);
-    const all = { includeReferrers: true, includeDates: true, includeEpochs: true };
-    const [latest] = (await list(ctx, latestOf(repoId, all))).tags;
-    const changed = latest?.updateTime ? timestampMs(latest.updateTime) : 0;
-    return create(v1.UpdateStatusSchema, { recentlyUpdated: ctx.now - changed < RECENT_MS });
-  },
-});
-
-function listEolTags(tokens: PageTokens): Operation {
-  const list = createEolTags(tokens);
-  return {
-    mode: 'read',
-    async run(ctx, request) {
-      const { uidp, name, pageToken, pageSize, ...filter } = request as v1.EolTagFilter;
-      const asked = create(ListTagsRequestSchema, {
-        ...(uidp && { uidp }),
-        ...{ name, pageToken, pageSize: inRange(pageSize) },
-        ...shown(filter),
-      });
-      const { tags, nextPageToken } = await list(ctx, asked as ListTagsRequest & ListRequest);
-      return create(v1.EolTagListSchema, { items: tags.map(eolTag), nextPageToken });
-    },
+function createLatestTagFinder(operations: Operations): FindLatestTag {
+  const list = readOf(operations, listTags);
+  return async (ctx, repo, flags) => {
+    const query = { uidp: { childrenOf: repo }, orderBy: 'update_time desc', pageSize: 1 };
+    const { tags, totalCount } = await list(ctx, create(ListTagsRequestSchema, { ...query, ...flags }));
+    return { latest: tags[0], count: totalCount ?? 0n };
   };
 }
 
-/** v1 counts in 64 bits what no page holds. */
-const inRange = (size: bigint): number => Number(size > 200n ? 200n : size);
+const getRepoTagsSummary = (findLatestTag: FindLatestTag): Operations =>
+  readOperation(method.getRepoTagsSummary, async (ctx, { repoId, ...filter }) => {
+    await requireRepo(ctx.db, repoId);
+    const { latest, count } = await findLatestTag(ctx, repoId, toV2Flags(filter));
+    return create(v1.RepoTagsSummarySchema, {
+      id: repoId,
+      tagCount: count,
+      ...(latest?.updateTime && { lastUpdated: latest.updateTime, latestTag: tagMapper.toV1(latest) }),
+      latestVersion: (await findLatestVersionTag(ctx.db, repoId)) ?? '',
+    });
+  });
 
-/** Nobody here gives a grace period. */
-const eolTag = ({ uid, name, repo, since }: EolTag): MessageInitShape<typeof v1.EolTagSchema> => ({
+/** A repo counts as recently updated if one of its tags changed within this time. */
+const RECENT_MS = 24 * 3_600_000;
+
+const getUpdateStatus = (findLatestTag: FindLatestTag): Operations =>
+  readOperation(method.getUpdateStatus, async (ctx, { repoId }) => {
+    await requireRepo(ctx.db, repoId);
+    const all = { includeReferrers: true, includeDates: true, includeEpochs: true };
+    const { latest } = await findLatestTag(ctx, repoId, all);
+    const changed = latest?.updateTime ? timestampMs(latest.updateTime) : 0;
+    return create(v1.UpdateStatusSchema, { recentlyUpdated: ctx.now - changed < RECENT_MS });
+  });
+
+function listEolTags(pageTokens: PageTokens): Operations {
+  const list = createEolTagLister(pageTokens);
+  return readOperation(method.listEolTags, async (ctx, { uidp, name, pageToken, pageSize, ...filter }) => {
+    const query = create(ListTagsRequestSchema, {
+      ...(uidp && { uidp }),
+      ...{ name, pageToken, pageSize: clampPageSize(pageSize) },
+      ...toV2Flags(filter),
+    });
+    const { tags, nextPageToken } = await list(ctx, query as ListTagsRequest & ListRequest);
+    return create(v1.EolTagListSchema, { items: tags.map(toV1EolTag), nextPageToken });
+  });
+}
+
+/** v1 page sizes are 64-bit integers. */
+const clampPageSize = (size: bigint): number => Number(size > 200n ? 200n : size);
+
+/** This server has no grace periods. */
+const toV1EolTag = ({ uid, name, repo, since }: EolTag): MessageInitShape<typeof v1.EolTagSchema> => ({
   id: uid,
   name,
   mainPackageName: repo,
@@ -138,28 +127,27 @@ const eolTag = ({ uid, name, repo, since }: EolTag): MessageInitShape<typeof v1.
   },
 });
 
-export function tagOperations(operations: Operations, tokens: PageTokens): Operations {
-  const { run } = operations[idOf(listTags)] as Extract<Operation, { mode: 'read' }>;
-  const list: ListOf = async (ctx, request) => (await run(ctx, create(listTags.input, request))) as ListTagsResponse;
+export function tagOperations(operations: Operations, pageTokens: PageTokens): Operations {
+  const findLatestTag = createLatestTagFinder(operations);
   return {
     ...adapt(operations, method.createTag, createTag, {
-      request: ({ repoId, tag }) => ({ parent: repoId, tag: words.toV2(tag) }),
-      response: words.toV1,
-      fields,
+      request: ({ repoId, tag }) => ({ parent: repoId, tag: tagMapper.toV2(tag) }),
+      response: tagMapper.toV1,
+      v1FieldNames,
     }),
-    ...listAll(operations, method.listTags, listTags, {
+    ...adaptList(operations, method.listTags, listTags, {
       request: ({ uidp, id, name, digest, updatedSince, ...filter }) => ({
-        ...{ uidp: within(uidp, id), name, digest },
+        ...{ uidp: uidpFilterOf(uidp, id), name, digest },
         ...(updatedSince && { updatedSince }),
-        ...shown(filter),
+        ...toV2Flags(filter),
       }),
-      response: ({ tags }) => tags.map(words.toV1),
+      response: ({ tags }) => tags.map(tagMapper.toV1),
     }),
-    ...adapt(operations, method.deleteTag, deleteTag, { request: ({ id }) => ({ uid: id }), fields }),
-    [idOf(method.updateTag)]: updateTag,
-    [idOf(method.listTagHistory)]: listTagHistory,
-    [idOf(method.getRepoTagsSummary)]: getRepoTagsSummary(list),
-    [idOf(method.getUpdateStatus)]: getUpdateStatus(list),
-    [idOf(method.listEolTags)]: listEolTags(tokens),
+    ...adapt(operations, method.deleteTag, deleteTag, { request: ({ id }) => ({ uid: id }), v1FieldNames }),
+    ...updateTag,
+    ...listTagHistory,
+    ...getRepoTagsSummary(findLatestTag),
+    ...getUpdateStatus(findLatestTag),
+    ...listEolTags(pageTokens),
   };
 }

@@ -1,42 +1,35 @@
-import { create, type DescMessage } from '@bufbuild/protobuf';
+import { create, type DescMethodUnary } from '@bufbuild/protobuf';
 import { notFound } from '../../base/errors.ts';
-import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
+import { Registry, SyncStatusSchema } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { requireRepo } from '../../domains/registry/repos/repos.ts';
-import type { Operation, Operations } from '../../resource/operation.ts';
-import { idOf } from '../adapt.ts';
+import { type Operations, readOperation } from '../../resource/operation.ts';
+import type { RequestOf } from '../typed-operation.ts';
 
 /*
- * This server neither builds images nor copies them from elsewhere, nor does it know the versions of packages. What is
- * asked about that has an honest answer: there is none.
+ * This server does not build images, does not copy them from other registries and does not store package versions. The
+ * methods about these subjects return an empty response or NOT_FOUND.
  */
 
-const { method } = v1.Registry;
+const { method } = Registry;
 
-const nothing = (schema: DescMessage): Operation => ({ mode: 'read', run: () => create(schema) });
+const emptyResponse = <M extends DescMethodUnary>(method: M): Operations =>
+  readOperation(method, () => create<M['output']>(method.output));
 
-/** Of a repo that is there. */
-const syncStatus: Operation = {
-  mode: 'read',
-  async run({ db }, request) {
-    await requireRepo(db, (request as v1.GetSyncStatusRequest).repoId);
-    return create(v1.SyncStatusSchema);
-  },
-};
+const alwaysNotFound = <M extends DescMethodUnary>(
+  method: M,
+  kind: string,
+  nameOf: (request: RequestOf<M>) => string,
+): Operations => readOperation(method, (_ctx, request) => Promise.reject(notFound(kind, nameOf(request))));
 
-const missing = (kind: string, nameOf: (request: never) => string): Operation => ({
-  mode: 'read',
-  run: (_ctx, request) => Promise.reject(notFound(kind, nameOf(request as never))),
-});
-
-export const elsewhereOperations: Operations = {
-  [idOf(method.getHelm)]: missing('helm chart', ({ digest }: v1.HelmRequest) => digest),
-  [idOf(method.getPackageVersionMetadata)]: missing(
-    'package',
-    ({ package: name }: v1.PackageVersionMetadataRequest) => name,
-  ),
-  [idOf(method.listChartsByImageRepo)]: nothing(v1.ListChartsByImageRepoResponseSchema),
-  [idOf(method.getSyncStatus)]: syncStatus,
-  [idOf(method.listSyncStatuses)]: nothing(v1.SyncStatusListSchema),
-  [idOf(method.listBuildReports)]: nothing(v1.BuildReportListSchema),
-  [idOf(method.getBuildStatus)]: nothing(v1.BuildStatusSchema),
+export const unsupportedOperations: Operations = {
+  ...alwaysNotFound(method.getHelm, 'helm chart', ({ digest }) => digest),
+  ...alwaysNotFound(method.getPackageVersionMetadata, 'package', ({ package: name }) => name),
+  ...emptyResponse(method.listChartsByImageRepo),
+  ...readOperation(method.getSyncStatus, async ({ db }, { repoId }) => {
+    await requireRepo(db, repoId);
+    return create(SyncStatusSchema);
+  }),
+  ...emptyResponse(method.listSyncStatuses),
+  ...emptyResponse(method.listBuildReports),
+  ...emptyResponse(method.getBuildStatus),
 };

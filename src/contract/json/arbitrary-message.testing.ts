@@ -11,7 +11,7 @@ import type { Arbitrary } from 'fast-check';
 import fc from 'fast-check';
 import { isInputOnly } from '../field-behavior.ts';
 
-/** Messages of a type as a server may answer them: times in whole milliseconds, known enum values, nothing input-only. */
+/** Messages that a server may return: times in whole milliseconds, known enum values, no input-only fields. */
 export function arbitraryMessage(desc: DescMessage): Arbitrary<Message> {
   const wellKnown = wellKnownMessages.get(desc.typeName);
   if (wellKnown !== undefined) return wellKnown;
@@ -44,9 +44,9 @@ function fieldValue(field: DescField): Arbitrary<unknown> {
 function single({ message, enum: values, scalar }: DescField): Arbitrary<unknown> {
   if (message !== undefined) return arbitraryMessage(message);
   if (values !== undefined) return fc.constantFrom(...values.values.map(({ number }) => number));
-  const found = scalar === undefined ? undefined : scalars.get(scalar);
-  if (found === undefined) throw new Error(`no arbitrary for scalar type ${scalar}`);
-  return found;
+  const arbitrary = scalar === undefined ? undefined : scalars.get(scalar);
+  if (arbitrary === undefined) throw new Error(`no arbitrary for scalar type ${scalar}`);
+  return arbitrary;
 }
 
 const text = fc.string({ unit: 'binary', maxLength: 8 }).filter((value) => !value.includes('\0'));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { complaints, violationsOf } from '../contract.testing.ts';
+import { violationLines, violationsOf } from '../contract.testing.ts';
 import { AccountAssociationSchema } from '../gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { GroupInviteSchema } from '../gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { GroupSchema, UpdateGroupRequestSchema } from '../gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -24,7 +24,7 @@ function decode(desc: DescMessage, text: string): Message | undefined {
 const same = <Desc extends DescMessage>(desc: Desc, text: string, init: MessageInitShape<Desc>) =>
   assert.deepEqual(decode(desc, text), create(desc, init));
 
-test('takes camelCase, snake_case and explicit JSON names', () => {
+test('accepts camelCase, snake_case and explicit JSON names', () => {
   const init = { name: 'a', catalogTier: 2, activeTags: ['b'], syncConfig: { source: 'c', uniqueTags: true } };
   same(
     RepoSchema,
@@ -38,21 +38,21 @@ test('takes camelCase, snake_case and explicit JSON names', () => {
   );
 });
 
-test('null is the same as absent', () => {
+test('null means absent', () => {
   same(RepoSchema, '{"name":null,"catalogTier":null,"bundles":null,"sync_config":null,"createTime":null}', {});
   same(IdentitySchema, '{"claimMatch":{"issuer":"a","issuerPattern":null}}', {
     relationship: { case: 'claimMatch', value: { iss: { case: 'issuer', value: 'a' } } },
   });
 });
 
-test('takes maps with string and integer keys', () => {
+test('accepts maps with string and integer keys', () => {
   same(GroupSchema, '{"resourceLimits":{"repos":5,"":0}}', { resourceLimits: { repos: 5, '': 0 } });
   same(AccountAssociationSchema, '{"github":{"appInstallations":{"-7":{"installations":[{"installationId":"9"}]}}}}', {
     github: { appInstallations: { '-7': { installations: [{ installationId: 9n }] } } },
   });
 });
 
-test('takes well-known types and bytes', () => {
+test('accepts well-known types and bytes', () => {
   same(GroupInviteSchema, '{"ttl":"3.5s","createTime":"2026-01-01T01:00:00+01:00"}', {
     ttl: { seconds: 3n, nanos: 500_000_000 },
     createTime: timestampFromDate(new Date('2026-01-01T00:00:00Z')),
@@ -89,12 +89,12 @@ const refused: [DescMessage, string, string][] = [
   [
     GroupSchema,
     '{"resource_limits":{},"resourceLimits":{}}',
-    'resource_limits: given twice, as resource_limits and as resourceLimits',
+    'resource_limits: is given twice, as resource_limits and as resourceLimits',
   ],
   [
     GroupSchema,
     '{"resourceLimits":{},"resource_limits":{}}',
-    'resource_limits: given twice, as resource_limits and as resourceLimits',
+    'resource_limits: is given twice, as resource_limits and as resourceLimits',
   ],
   [GroupInviteSchema, '{"ttl":3600}', 'ttl: must be a number of seconds followed by s, '],
   [UpdateGroupRequestSchema, '{"updateMask":"a b"}', 'update_mask: must be field paths separated by commas, '],
@@ -129,13 +129,13 @@ const refused: [DescMessage, string, string][] = [
 ];
 for (const [desc, text, expected] of refused) {
   test(`${desc.name} refuses ${text}`, () => {
-    const found = complaints(() => decode(desc, text));
+    const found = violationLines(() => decode(desc, text));
     assert.equal(found.length, 1);
     assert.ok(found[0]?.startsWith(expected), found[0]);
   });
 }
 
-test('several mistakes are told together, but not more than ten', () => {
+test('several violations are reported together, at most ten', () => {
   assert.deepEqual(
     violationsOf(() => decode(GroupSchema, '{"name":1,"description":2,"x":3}')).map(({ field }) => field),
     ['name', 'description', 'x'],
@@ -144,14 +144,14 @@ test('several mistakes are told together, but not more than ten', () => {
   assert.equal(violationsOf(() => decode(RepoSchema, many)).length, 10);
 });
 
-test('a huge or dirty name is not given back as it came', () => {
+test('a long name is shortened and control characters are replaced in the error', () => {
   const [violation] = violationsOf(() =>
     decode(GroupSchema, JSON.stringify({ [`\n\ud800${'x'.repeat(1_000_000)}`]: 1 })),
   );
   assert.equal(violation?.field, `?\ufffd${'x'.repeat(98)}...`);
 });
 
-test('no depth of nesting overflows the stack', () => {
+test('deep nesting does not overflow the stack', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
-  assert.deepEqual(complaints(() => decode(GroupSchema, `{"name":${deep}}`)).length, 1);
+  assert.deepEqual(violationLines(() => decode(GroupSchema, `{"name":${deep}}`)).length, 1);
 });

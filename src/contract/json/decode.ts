@@ -1,21 +1,21 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import type { NamedField } from './field-names.ts';
-import { assign, childPath, fieldsByName, newFields, unknownField } from './field-names.ts';
+import { childPath, fieldsByName, newMessage, setField, unknownFieldDescription } from './field-names.ts';
 import type { ScalarCodec } from './scalar-codecs.ts';
 import { codecOf, scalarCodec } from './scalar-codecs.ts';
 import type { Violations } from './violations.ts';
 import { quotable } from './violations.ts';
 
 /**
- * Reads parsed JSON into what protobuf-es keeps for it. `path` is the proto path of the value, empty for the body itself.
- * What is wrong is reported; the answer is then undefined.
+ * Converts parsed JSON to the value that protobuf-es has for it. `path` is the proto path of the value, empty for the
+ * body itself. Reports what is wrong, and then returns undefined.
  */
-type Read<T> = (json: unknown, path: string, problems: Violations) => T | undefined;
+type JsonReader<T> = (json: unknown, path: string, problems: Violations) => T | undefined;
 
-const messages = new WeakMap<DescMessage, Read<Message>>();
+const messages = new WeakMap<DescMessage, JsonReader<Message>>();
 
 /** The reader of a message type, compiled once. */
-export function messageReader(desc: DescMessage): Read<Message> {
+export function messageReader(desc: DescMessage): JsonReader<Message> {
   let reader = messages.get(desc);
   if (reader === undefined) {
     reader = compileMessage(desc);
@@ -24,8 +24,8 @@ export function messageReader(desc: DescMessage): Read<Message> {
   return reader;
 }
 
-/** The reader of whatever a field holds: a value, a list or a map. */
-export function fieldReader(field: DescField): Read<unknown> {
+/** The reader of the value of a field: a single value, a list or a map. */
+export function fieldReader(field: DescField): JsonReader<unknown> {
   switch (field.fieldKind) {
     case 'list':
       return listReader(elementReader(field));
@@ -36,15 +36,15 @@ export function fieldReader(field: DescField): Read<unknown> {
   }
 }
 
-function compileMessage(desc: DescMessage): Read<Message> {
-  const slots = fieldsByName(desc);
-  const readers = new Map<NamedField, Read<unknown>>();
-  // Compiled on first use, since a message type may hold itself.
-  const readerOf = (slot: NamedField) => {
-    let reader = readers.get(slot);
+function compileMessage(desc: DescMessage): JsonReader<Message> {
+  const fields = fieldsByName(desc);
+  const readers = new Map<NamedField, JsonReader<unknown>>();
+  // Compiled on first use, because a message type may contain itself.
+  const readerOf = (named: NamedField) => {
+    let reader = readers.get(named);
     if (reader === undefined) {
-      reader = fieldReader(slot.field);
-      readers.set(slot, reader);
+      reader = fieldReader(named.field);
+      readers.set(named, reader);
     }
     return reader;
   };
@@ -53,45 +53,45 @@ function compileMessage(desc: DescMessage): Read<Message> {
       problems.report(path || 'body', 'must be a JSON object');
       return undefined;
     }
-    const message = newFields(desc);
+    const message = newMessage(desc);
     for (const key of Object.keys(json)) {
-      const slot = slots.get(key);
-      if (slot === undefined) {
-        problems.report(childPath(path, quotable(key)), unknownField(desc));
+      const named = fields.get(key);
+      if (named === undefined) {
+        problems.report(childPath(path, quotable(key)), unknownFieldDescription(desc));
         continue;
       }
-      const at = childPath(path, slot.field.name);
-      const first = slot.spellings.find((spelling) => Object.hasOwn(json, spelling));
+      const fieldPath = childPath(path, named.field.name);
+      const first = named.spellings.find((spelling) => Object.hasOwn(json, spelling));
       if (first !== key) {
-        problems.report(at, `given twice, as ${first} and as ${key}`);
+        problems.report(fieldPath, `is given twice, as ${first} and as ${key}`);
         continue;
       }
-      // In the JSON form of protobuf null is the same as absent.
+      // In the JSON mapping of protobuf, null means absent.
       if (json[key] === null) continue;
-      const value = readerOf(slot)(json[key], at, problems);
-      if (value !== undefined) assign(message, slot.field, value, at, problems);
+      const value = readerOf(named)(json[key], fieldPath, problems);
+      if (value !== undefined) setField(message, named.field, value, fieldPath, problems);
     }
     return message;
   };
 }
 
-function elementReader(field: DescField): Read<unknown> {
-  const leaf = codecOf(field);
-  if (leaf !== undefined) return leafReader(leaf);
+function elementReader(field: DescField): JsonReader<unknown> {
+  const codec = codecOf(field);
+  if (codec !== undefined) return scalarReader(codec);
   if (field.message === undefined) throw new Error(`${field} is neither a value nor a message`);
   return messageReader(field.message);
 }
 
-const leafReader =
-  (leaf: ScalarCodec): Read<unknown> =>
+const scalarReader =
+  (codec: ScalarCodec): JsonReader<unknown> =>
   (json, path, problems) => {
-    const value = leaf.json(json);
-    if (value === undefined) problems.report(path || 'body', `must be ${leaf.expected}`);
+    const value = codec.json(json);
+    if (value === undefined) problems.report(path || 'body', `must be ${codec.expected}`);
     return value;
   };
 
 const listReader =
-  (element: Read<unknown>): Read<unknown[]> =>
+  (element: JsonReader<unknown>): JsonReader<unknown[]> =>
   (json, path, problems) => {
     if (Array.isArray(json)) return json.map((item, index) => element(item, `${path || 'body'}[${index}]`, problems));
     problems.report(path || 'body', 'must be a JSON array');
@@ -99,7 +99,7 @@ const listReader =
   };
 
 const mapReader =
-  (keyLeaf: ScalarCodec, element: Read<unknown>): Read<Record<string, unknown>> =>
+  (keyCodec: ScalarCodec, element: JsonReader<unknown>): JsonReader<Record<string, unknown>> =>
   (json, path, problems) => {
     if (!isObject(json)) {
       problems.report(path || 'body', 'must be a JSON object');
@@ -107,11 +107,11 @@ const mapReader =
     }
     const map: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(json)) {
-      const at = `${path || 'body'}["${quotable(key)}"]`;
-      if (keyLeaf.text(key) === undefined) problems.report(at, `the key must be ${keyLeaf.expected}`);
-      // Assigning it would change the prototype of the map instead of adding an entry.
-      else if (key === '__proto__') problems.report(at, 'the key must not be __proto__');
-      else map[key] = element(value, at, problems);
+      const entryPath = `${path || 'body'}["${quotable(key)}"]`;
+      if (keyCodec.text(key) === undefined) problems.report(entryPath, `the key must be ${keyCodec.expected}`);
+      // An assignment to it would change the prototype of the map.
+      else if (key === '__proto__') problems.report(entryPath, 'the key must not be __proto__');
+      else map[key] = element(value, entryPath, problems);
     }
     return map;
   };

@@ -24,7 +24,7 @@ import { encodeJson } from './encode.ts';
 const encode = <Desc extends DescMessage>(desc: Desc, init: MessageInitShape<Desc>): unknown =>
   JSON.parse(encodeJson(desc, create(desc, init)));
 
-test('numbers and booleans are always there; empty text, lists, maps, enums and messages are not', () => {
+test('numbers and booleans are always present; empty strings, lists, maps, enums and messages are omitted', () => {
   assert.deepEqual(encode(GroupSchema, {}), { verified: false });
   assert.deepEqual(encode(SizeSchema, {}), { size: '0' });
   assert.deepEqual(encode(RepoSchema, {}), {});
@@ -51,7 +51,7 @@ test('a full resource in camelCase, with explicit JSON names', () => {
   );
 });
 
-test('the list of an envelope is there even when empty, and total counts are strings', () => {
+test('the items of a page are present even when empty, and total counts are strings', () => {
   assert.deepEqual(encode(ListGroupsResponseSchema, {}), { groups: [], skipped: 0 });
   assert.deepEqual(encode(ListGroupsResponseSchema, { totalCount: 0n }), { groups: [], totalCount: '0', skipped: 0 });
   assert.deepEqual(encode(ListArtifactsResponseSchema, {}), { artifacts: [], totalCount: '0', skipped: 0 });
@@ -71,7 +71,7 @@ test('fields with presence are written when set, also to their default', () => {
   });
 });
 
-test('of a oneof the chosen member is written', () => {
+test('the field of a oneof that is set is written', () => {
   assert.deepEqual(
     encode(IdentitySchema, {
       relationship: { case: 'claimMatch', value: { iss: { case: 'issuer', value: '' }, claims: { a: 'b' } } },
@@ -108,17 +108,17 @@ test('input-only fields are never written', () => {
   });
 });
 
-test('masks and nothing at all', () => {
+test('field masks and empty messages', () => {
   assert.deepEqual(encode(UpdateGroupRequestSchema, { updateMask: { paths: ['name', 'resource_limits'] } }), {
     updateMask: 'name,resourceLimits',
   });
   assert.deepEqual(encode(EmptySchema, {}), {});
 });
 
-test('text that is no Unicode still gives valid JSON', () => {
+test('a string that is not valid Unicode is still written as valid JSON', () => {
   assert.equal(encodeJson(GroupSchema, create(GroupSchema, { name: '\ud800' })), '{"name":"\\ud800","verified":false}');
 });
 
-test('a type with a JSON form of its own that we do not write is refused', () => {
+test('a type with a special JSON form that is not supported is refused', () => {
   assert.throws(() => encodeJson(AnySchema, create(AnySchema)), /google.protobuf.Any/);
 });

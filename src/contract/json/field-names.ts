@@ -4,35 +4,38 @@ import type { Fields } from './fields.ts';
 import type { Violations } from './violations.ts';
 import { camelCase } from './well-known.ts';
 
-export const newFields = (desc: DescMessage): Fields => create(desc) as Fields;
+export const newMessage = (desc: DescMessage): Fields => create(desc) as Fields;
 
-/** A field under the names a client may call it. */
+/** A field and the names that a client may use for it. */
 export interface NamedField {
   readonly field: DescField;
-  /** Proto name, JSON name and camelCase, without repetition. */
+  /** The proto name, the JSON name and the proto name in camelCase, without duplicates. */
   readonly spellings: readonly string[];
 }
 
-const known = new WeakMap<DescMessage, ReadonlyMap<string, NamedField>>();
+const cache = new WeakMap<DescMessage, ReadonlyMap<string, NamedField>>();
 
-/** The slots of a message by every spelling. A Map, since `__proto__` and `constructor` are names a client can send. */
+/**
+ * The fields of a message by every spelling. It is a Map because clients can send `__proto__` and `constructor` as
+ * names.
+ */
 export function fieldsByName(desc: DescMessage): ReadonlyMap<string, NamedField> {
-  let slots = known.get(desc);
-  if (slots === undefined) {
-    slots = new Map(
+  let fields = cache.get(desc);
+  if (fields === undefined) {
+    fields = new Map(
       desc.fields.flatMap((field) => {
         const spellings = [...new Set([field.name, field.jsonName, camelCase(field.name)])];
-        const slot = { field, spellings };
-        return spellings.map((spelling) => [spelling, slot] as const);
+        const named = { field, spellings };
+        return spellings.map((spelling) => [spelling, named] as const);
       }),
     );
-    known.set(desc, slots);
+    cache.set(desc, fields);
   }
-  return slots;
+  return fields;
 }
 
-/** Sets a field, unless another member of its oneof is there already. */
-export function assign(message: Fields, field: DescField, value: unknown, path: string, problems: Violations): void {
+/** Sets a field. Reports a violation if another field of its oneof is already set. */
+export function setField(message: Fields, field: DescField, value: unknown, path: string, problems: Violations): void {
   const { localName, oneof } = field;
   if (oneof === undefined) {
     message[localName] = value;
@@ -46,7 +49,7 @@ export function assign(message: Fields, field: DescField, value: unknown, path: 
   }
 }
 
-export const unknownField = ({ name, fields }: DescMessage): string =>
+export const unknownFieldDescription = ({ name, fields }: DescMessage): string =>
   `is not one of the fields of ${name}: ${fields.map(({ jsonName }) => jsonName).join(', ') || 'it has none'}`;
 
 export const childPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ApiError } from '../../base/errors.ts';
 import { decodeUtf8, parseJson } from './parse.ts';
-import { findMistake } from './syntax-error.ts';
+import { findSyntaxError } from './syntax-error.ts';
 
-const complaint = (act: () => unknown): string => {
+const errorMessage = (run: () => unknown): string => {
   try {
-    act();
+    run();
   } catch (error) {
     assert.ok(error instanceof ApiError);
     return error.message;
@@ -15,12 +15,12 @@ const complaint = (act: () => unknown): string => {
   return 'none';
 };
 
-test('an empty text holds nothing', () => {
+test('an empty text is undefined', () => {
   assert.equal(parseJson(''), undefined);
   assert.equal(parseJson(' \r\n\t'), undefined);
 });
 
-const mistakes: [string, string][] = [
+const invalidTexts: [string, string][] = [
   ['abc', 'a value at line 1, column 1'],
   ['{bad', 'a name in double quotes or } at line 1, column 2'],
   ["{'a': 1}", 'a name in double quotes or } at line 1, column 2'],
@@ -40,17 +40,17 @@ const mistakes: [string, string][] = [
   ['NaN', 'a value at line 1, column 1'],
   ['['.repeat(200_000), 'a value or ] at line 1, column 200001'],
 ];
-for (const [text, expected] of mistakes) {
-  test(`tells what is wrong with ${text.slice(0, 20)}`, () => {
+for (const [text, expected] of invalidTexts) {
+  test(`reports what is wrong with ${text.slice(0, 20)}`, () => {
     assert.equal(
-      complaint(() => parseJson(text)),
+      errorMessage(() => parseJson(text)),
       `Invalid argument: body: must be valid JSON; expected ${expected}`,
     );
   });
 }
 
-test('finds a mistake exactly where JSON.parse fails', () => {
-  const soup = fc.array(
+test('finds a syntax error exactly when JSON.parse fails', () => {
+  const tokens = fc.array(
     fc.constantFrom(
       '{',
       '}',
@@ -86,21 +86,21 @@ test('finds a mistake exactly where JSON.parse fails', () => {
     fc.property(
       fc.oneof(
         fc.json(),
-        soup.map((parts) => parts.join('')),
+        tokens.map((parts) => parts.join('')),
       ),
       (text) => {
-        assert.equal(findMistake(text) === undefined, parses(text), JSON.stringify(text));
+        assert.equal(findSyntaxError(text) === undefined, parses(text), JSON.stringify(text));
       },
     ),
     { seed: 1, numRuns: 5000 },
   );
 });
 
-test('text must be UTF-8; a byte order mark is dropped', () => {
+test('text must be UTF-8; a byte order mark is removed', () => {
   assert.equal(decodeUtf8(new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d])), '{}');
   for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
     assert.equal(
-      complaint(() => decodeUtf8(new Uint8Array(bytes))),
+      errorMessage(() => decodeUtf8(new Uint8Array(bytes))),
       'Invalid argument: body: must be valid UTF-8',
     );
   }

@@ -1,9 +1,9 @@
 import { invalid } from '../../base/errors.ts';
-import { findMistake } from './syntax-error.ts';
+import { findSyntaxError } from './syntax-error.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Strips a byte order mark. */
+/** Decodes UTF-8 and removes a byte order mark. */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
@@ -12,20 +12,20 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Undefined for an empty text. A complaint never quotes the text, which may hold a secret. */
+/** Undefined for an empty text. The error does not quote the text, which may contain a secret. */
 export function parseJson(text: string): unknown {
   if (text.trim() === '') return undefined;
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid('body', `must be valid JSON${placeOf(text)}`);
+    throw invalid('body', `must be valid JSON${positionOf(text)}`);
   }
 }
 
-function placeOf(text: string): string {
-  const mistake = findMistake(text);
-  if (mistake === undefined) return '';
-  const lines = text.slice(0, mistake.at).split('\n');
+function positionOf(text: string): string {
+  const error = findSyntaxError(text);
+  if (error === undefined) return '';
+  const lines = text.slice(0, error.at).split('\n');
   const column = (lines.at(-1)?.length ?? 0) + 1;
-  return `; expected ${mistake.expected} at line ${lines.length}, column ${column}`;
+  return `; expected ${error.expected} at line ${lines.length}, column ${column}`;
 }

@@ -43,7 +43,7 @@ test('32-bit integers are numbers or numeric strings in range', () => {
   assert.deepEqual(json(ScalarType.UINT32, 2 ** 32 - 1, 2 ** 32, -1), [2 ** 32 - 1, undefined, undefined]);
 });
 
-test('64-bit integers are strings, or numbers that have lost nothing', () => {
+test('64-bit integers are strings, or numbers that are exact', () => {
   const max = 2n ** 63n - 1n;
   assert.deepEqual(json(ScalarType.INT64, String(max), String(-max - 1n), 12, 2 ** 53 - 1), [
     max,
@@ -56,7 +56,7 @@ test('64-bit integers are strings, or numbers that have lost nothing', () => {
   assert.deepEqual(json(ScalarType.UINT64, String(2n ** 64n - 1n), '-1'), [2n ** 64n - 1n, undefined]);
 });
 
-test('strings hold Unicode without NUL', () => {
+test('strings are valid Unicode without NUL', () => {
   assert.deepEqual(json(ScalarType.STRING, '', 'ü🚢\n'), ['', 'ü🚢\n']);
   assert.deepEqual(json(ScalarType.STRING, 'a\0', '\ud83d', 'a\udea2b', 1, true, ['a']), none(6));
 });
@@ -84,7 +84,7 @@ test('bytes are base64 in either alphabet, with or without padding', () => {
   assert.deepEqual(json(ScalarType.BYTES, ...wrong), none(wrong.length));
 });
 
-test('enum values go by name or number, and the complaint names them', () => {
+test('enum values are given by name or number, and the error lists them', () => {
   const tier = codecOf(RepoSchema.field.catalogTier);
   assert.ok(tier);
   assert.deepEqual(['CATALOG_TIER_BASE', 2, '2', 'CATALOG_TIER_UNSPECIFIED', 0].map(tier.json), [2, 2, 2, 0, 0]);
@@ -102,10 +102,10 @@ test('enum values go by name or number, and the complaint names them', () => {
   );
 });
 
-test('a + that a query turned into a space still is the offset of a time', () => {
+test('the plus sign of a time offset may have been decoded to a space in a query', () => {
   const since = methodNamed('ListTags').desc.input.field.updatedSince;
   assert.ok(since);
-  const leaf = codecOf(since);
-  assert.deepEqual(leaf?.text('2026-01-01T14:00:00 02:00'), leaf?.text('2026-01-01T12:00:00Z'));
-  assert.equal(leaf?.json('2026-01-01T14:00:00 02:00'), undefined);
+  const codec = codecOf(since);
+  assert.deepEqual(codec?.text('2026-01-01T14:00:00 02:00'), codec?.text('2026-01-01T12:00:00Z'));
+  assert.equal(codec?.json('2026-01-01T14:00:00 02:00'), undefined);
 });

@@ -4,37 +4,39 @@ import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/prot
 import { parseDuration, parseFieldMask, parseTimestamp } from './well-known.ts';
 
 /**
- * A value without fields of its own, and how it is read from parsed JSON and from the text of a path or query.
- * Undefined says that the value is not acceptable.
+ * Reads a value that has no fields of its own, from parsed JSON and from the text of a path or query. Both functions
+ * return undefined for an invalid value.
  */
 export interface ScalarCodec {
-  /** Completes the sentence "must be ...". */
+  /** Completes the sentence "must be …". */
   readonly expected: string;
   readonly json: (value: unknown) => unknown;
   readonly text: (text: string) => unknown;
 }
 
-/** The leaf for a field, the elements of a list or the values of a map; undefined for a message with fields of its own. */
+/**
+ * The codec of a field, of the elements of a list or of the values of a map. Undefined for a message that has fields.
+ */
 export function codecOf(field: DescField): ScalarCodec | undefined {
-  if (field.message !== undefined) return wellKnownLeaf(field.message);
-  if (field.enum !== undefined) return enumLeaf(field.enum);
+  if (field.message !== undefined) return wellKnownCodec(field.message);
+  if (field.enum !== undefined) return enumCodec(field.enum);
   return scalarCodec(field.scalar);
 }
 
 export function scalarCodec(type: ScalarType | undefined): ScalarCodec {
-  const leaf = type === undefined ? undefined : scalars.get(type);
-  if (leaf === undefined) throw new Error(`REST does not read fields of scalar type ${type}`);
-  return leaf;
+  const codec = type === undefined ? undefined : scalars.get(type);
+  if (codec === undefined) throw new Error(`REST does not read fields of scalar type ${type}`);
+  return codec;
 }
 
-/** A leaf that JSON, too, writes as a string. */
-const fromText = (expected: string, text: (text: string) => unknown): ScalarCodec => ({
+/** The codec of a value that is a string in JSON too. */
+const stringCodec = (expected: string, text: (text: string) => unknown): ScalarCodec => ({
   expected,
   text,
   json: (value) => (typeof value === 'string' ? text(value) : undefined),
 });
 
-/** No leading zeros, so that every number has one spelling, also as a map key. */
+/** No leading zeros, so that every number has one spelling, which matters for map keys. */
 const DECIMAL = /^(?:0|-?[1-9]\d{0,19})$/;
 
 function integer32(min: number, max: number): ScalarCodec {
@@ -53,7 +55,7 @@ function integer64(min: bigint, max: bigint): ScalarCodec {
   return {
     expected: `a whole number from ${min} to ${max}, as a string where it has more than 15 digits`,
     text,
-    // A larger JSON number has already lost its last digits.
+    // The parser has already rounded a JSON number that is larger.
     json: (value) =>
       Number.isSafeInteger(value)
         ? check(BigInt(value as number))
@@ -69,7 +71,7 @@ const int64 = integer64(-(2n ** 63n), 2n ** 63n - 1n);
 const uint64 = integer64(0n, 2n ** 64n - 1n);
 
 // PostgreSQL cannot store NUL in text, and half a surrogate pair has no UTF-8 form.
-const string = fromText('a string of valid Unicode without NUL characters', (text) =>
+const string = stringCodec('a string of valid Unicode without NUL characters', (text) =>
   text.includes('\0') || !text.isWellFormed() ? undefined : text,
 );
 
@@ -81,10 +83,10 @@ const bool: ScalarCodec = {
 
 const BASE64 = /^[\w+/-]*(?:==?)?$/;
 
-const bytes = fromText('base64, standard or URL-safe', (text) => {
+const bytes = stringCodec('base64, standard or URL-safe', (text) => {
   if (!BASE64.test(text)) return undefined;
-  const isWhole = text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1;
-  return isWhole ? new Uint8Array(Buffer.from(text, 'base64')) : undefined;
+  const hasValidLength = text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1;
+  return hasValidLength ? new Uint8Array(Buffer.from(text, 'base64')) : undefined;
 });
 
 const scalars = new Map<ScalarType, ScalarCodec>([
@@ -105,13 +107,13 @@ const scalars = new Map<ScalarType, ScalarCodec>([
 
 const enums = new WeakMap<DescEnum, ScalarCodec>();
 
-function enumLeaf(desc: DescEnum): ScalarCodec {
-  const leaf = enums.get(desc) ?? compileEnum(desc);
-  enums.set(desc, leaf);
-  return leaf;
+function enumCodec(desc: DescEnum): ScalarCodec {
+  const codec = enums.get(desc) ?? createEnumCodec(desc);
+  enums.set(desc, codec);
+  return codec;
 }
 
-function compileEnum({ name, values }: DescEnum): ScalarCodec {
+function createEnumCodec({ name, values }: DescEnum): ScalarCodec {
   const numbers = new Map<unknown, number>();
   for (const value of values) {
     for (const spelling of [value.name, value.number, String(value.number)]) numbers.set(spelling, value.number);
@@ -125,7 +127,7 @@ function compileEnum({ name, values }: DescEnum): ScalarCodec {
   };
 }
 
-const timestamp = fromText('an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z', (text) => {
+const timestamp = stringCodec('an RFC 3339 time with an offset, such as 2026-01-31T12:00:00Z', (text) => {
   const parsed = parseTimestamp(text);
   return parsed && create(TimestampSchema, parsed);
 });
@@ -133,30 +135,30 @@ const timestamp = fromText('an RFC 3339 time with an offset, such as 2026-01-31T
 const wellKnown = new Map<string, ScalarCodec>([
   [
     TimestampSchema.typeName,
-    // In a query an unescaped "+02:00" arrives with a space.
+    // In a query, the plus sign of an unescaped "+02:00" was decoded to a space.
     { ...timestamp, text: (text) => timestamp.text(text.replace(/ (?=\d\d:\d\d$)/, '+')) },
   ],
   [
     DurationSchema.typeName,
-    fromText('a number of seconds followed by s, such as 3600s or 3.5s', (text) => {
+    stringCodec('a number of seconds followed by s, such as 3600s or 3.5s', (text) => {
       const parsed = parseDuration(text);
       return parsed && create(DurationSchema, parsed);
     }),
   ],
   [
     FieldMaskSchema.typeName,
-    fromText('field paths separated by commas, such as name,description', (text) => {
+    stringCodec('field paths separated by commas, such as name,description', (text) => {
       const parsed = parseFieldMask(text);
       return parsed && create(FieldMaskSchema, parsed);
     }),
   ],
 ]);
 
-function wellKnownLeaf({ typeName, fields }: DescMessage): ScalarCodec | undefined {
-  const leaf = wellKnown.get(typeName);
-  // Any, Struct, Value and the wrappers have JSON forms of their own, which the contract has no use for.
-  if (leaf === undefined && typeName.startsWith('google.protobuf.') && fields.length > 0) {
+function wellKnownCodec({ typeName, fields }: DescMessage): ScalarCodec | undefined {
+  const codec = wellKnown.get(typeName);
+  // Any, Struct, Value and the wrappers have special JSON forms. The contract does not use them.
+  if (codec === undefined && typeName.startsWith('google.protobuf.') && fields.length > 0) {
     throw new Error(`REST does not read fields of type ${typeName}`);
   }
-  return leaf;
+  return codec;
 }

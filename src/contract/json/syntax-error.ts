@@ -1,5 +1,5 @@
-/** Where a text stops being JSON (RFC 8259), and what could have stood there. */
-export interface Mistake {
+/** The first position at which a text is not JSON (RFC 8259), and what is expected there. */
+export interface JsonSyntaxError {
   readonly at: number;
   readonly expected: string;
 }
@@ -9,11 +9,12 @@ const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /**
- * V8 tells the place of only some mistakes and quotes the text for the others, so after it has failed this finds the
- * place. It keeps its own stack: no depth of nesting overflows the real one.
+ * Finds the position of a syntax error after JSON.parse has failed. V8 reports the position of some errors only, and
+ * quotes the text for others. The function keeps the open brackets in an array, so that deep nesting does not overflow
+ * the stack.
  */
-export function findMistake(text: string): Mistake | undefined {
-  /** The brackets still to be closed, the innermost last. */
+export function findSyntaxError(text: string): JsonSyntaxError | undefined {
+  /** The closing brackets that are still missing, the innermost last. */
   const closers: ('}' | ']')[] = [];
   let next: 'value' | 'name' | 'colon' | 'comma' = 'value';
   let mayClose = false;
@@ -65,7 +66,7 @@ const endOfToken = {
   comma: (text: string, at: number) => (text[at] === ',' ? at + 1 : undefined),
 };
 
-/** The index after what the sticky pattern matches at `at`. */
+/** The index after the match of a sticky pattern at `at`; undefined when it does not match. */
 function endOf(pattern: RegExp, text: string, at: number): number | undefined {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : undefined;

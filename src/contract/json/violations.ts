@@ -1,14 +1,14 @@
 import type { FieldViolation } from '../../base/errors.ts';
 import { invalidFields } from '../../base/errors.ts';
 
-/** Enough to act on; it also bounds the work and the answer for a body that is wrong all over. */
-const LIMIT = 10;
-const LONGEST_NAME = 100;
+/** Bounds the work and the response for a body with many violations. */
+const MAX_VIOLATIONS = 10;
+const MAX_NAME_LENGTH = 100;
 
-/** What is wrong with one request, so that a client learns about several mistakes at once. */
+/** Collects the field violations of one request, so that one response reports several. */
 export interface Violations {
   report(field: string, description: string): void;
-  /** Throws INVALID_ARGUMENT when anything was reported. */
+  /** Throws INVALID_ARGUMENT when violations were reported. */
   check(): void;
 }
 
@@ -20,15 +20,15 @@ export function collectViolations(): Violations {
   return {
     report(field, description) {
       violations.push({ field, description });
-      if (violations.length === LIMIT) check();
+      if (violations.length === MAX_VIOLATIONS) check();
     },
     check,
   };
 }
 
-/** A name that a client made up, short and clean enough to be given back. */
+/** A name that a client sent, shortened and without control characters, for use in an error message. */
 export function quotable(name: string): string {
   if (name === '') return '""';
-  const short = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}...` : name;
+  const short = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}...` : name;
   return short.toWellFormed().replace(/\p{Cc}/gu, '?');
 }

@@ -23,19 +23,19 @@ export function parseTimestamp(text: string): Instant | undefined {
 
 /** UTC with exactly three decimals. */
 export function formatTimestamp({ seconds, nanos }: Instant): string {
-  // Nothing that a client managed to store may break a whole page later.
+  // A stored value outside of the range must not make the whole page fail.
   const ms = Math.min(Math.max(Number(seconds) * 1000 + Math.floor(nanos / 1_000_000), EARLIEST_MS), LATEST_MS);
   const day = Math.floor(ms / DAY_MS);
-  const rest = ms - day * DAY_MS;
-  const hours = digits[Math.floor(rest / 3_600_000)];
-  const minutes = digits[Math.floor(rest / 60_000) % 60];
-  return `${dateOf(day)}T${hours}:${minutes}:${digits[Math.floor(rest / 1000) % 60]}.${thousandths[rest % 1000]}Z`;
+  const msOfDay = ms - day * DAY_MS;
+  const hours = twoDigits[Math.floor(msOfDay / 3_600_000)];
+  const minutes = twoDigits[Math.floor(msOfDay / 60_000) % 60];
+  return `${dateOf(day)}T${hours}:${minutes}:${twoDigits[Math.floor(msOfDay / 1000) % 60]}.${threeDigits[msOfDay % 1000]}Z`;
 }
 
-// Date.toISOString takes five times as long as all of this, and each resource has two times or more.
+// Date.toISOString takes five times as long, and each resource has two timestamps or more.
 const DAY_MS = 86_400_000;
-const digits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
-const thousandths = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+const threeDigits = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
 const dates = new Map<number, string>();
 
 function dateOf(day: number): string {
@@ -50,11 +50,11 @@ function dateOf(day: number): string {
 
 const DURATION = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?s$/;
 /** About 10,000 years: the range of google.protobuf.Duration. */
-const LONGEST_SECONDS = 315_576_000_000;
+const MAX_SECONDS = 315_576_000_000;
 
 export function parseDuration(text: string): Span | undefined {
   const [, sign, whole = '', fraction = ''] = DURATION.exec(text) ?? [];
-  if (whole === '' || Number(whole) > LONGEST_SECONDS) return undefined;
+  if (whole === '' || Number(whole) > MAX_SECONDS) return undefined;
   const nanos = nanosOf(fraction);
   return sign === '-' ? { seconds: -BigInt(whole), nanos: nanos && -nanos } : { seconds: BigInt(whole), nanos };
 }
@@ -74,7 +74,7 @@ const nanosOf = (fraction: string): number => Number(fraction.padEnd(9, '0'));
 
 const MASK_PATH = /^(?:\*|[A-Za-z_]\w*(?:\.\w+)*)$/;
 
-/** Comma-separated paths in camelCase or snake_case; the answer is in snake_case. Whether they exist is not asked here. */
+/** Parses comma-separated paths in camelCase or snake_case to snake_case. Does not check that the fields exist. */
 export function parseFieldMask(text: string): Pick<FieldMask, 'paths'> | undefined {
   const paths = text
     .split(',')

@@ -1,23 +1,19 @@
 import { outermost } from '../../base/uid.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from '../../resource/caller.ts';
-import type { Operation } from '../../resource/operation.ts';
+import type { ReadContext } from '../../resource/operation.ts';
 
-/** The groups whose advisories a caller may read. */
+/** Returns the groups whose advisories a caller may read. */
 export type ReadableGroups = (caller: Caller) => readonly string[];
 
-/** Those that are open to everybody, and those where the caller may list advisories. */
-export const readableGroups =
-  (open: readonly string[]): ReadableGroups =>
+/** The public groups, and those at which the caller may list advisories. */
+export const createReadableGroups =
+  (publicGroups: readonly string[]): ReadableGroups =>
   (caller) =>
-    outermost([...open, ...caller.reach([Capability.CAP_ADVISORIES_LIST])]);
+    outermost([...publicGroups, ...caller.reach([Capability.CAP_ADVISORIES_LIST])]);
 
-/** The same operation for callers who reach these groups, whatever else they may do. */
-export function reachingOnly(groups: ReadableGroups, operation: Operation | undefined): Operation {
-  if (operation?.mode !== 'read') throw new Error('only what reads can be open to everybody');
-  return {
-    mode: 'read',
-    run: (ctx, request) =>
-      operation.run({ ...ctx, caller: { ...ctx.caller, reach: () => groups(ctx.caller) } }, request),
-  };
-}
+/** The context of a call with another reach of the caller, whatever capabilities the operation asks for. */
+export const withReach = (ctx: ReadContext, reach: readonly string[]): ReadContext => ({
+  ...ctx,
+  caller: { ...ctx.caller, reach: () => reach },
+});

@@ -1,19 +1,19 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
-import { parentOf, rangeBelow, suffixOf } from '../../base/uid.ts';
+import { descendantRange, parentOf, suffixOf } from '../../base/uid.ts';
 import { type Delivery, DeliverySchema, DeliveryState } from '../../contract/gen/wharfinger/events/v1/deliveries_pb.js';
 import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
 import type { Reader, Row, Transaction } from '../../store/store.ts';
 
-/** What the state of a delivery is called in the database. */
-export type StateName = 'pending' | 'delivered' | 'failed';
+/** A delivery state as the database stores it. */
+export type DeliveryStateName = 'pending' | 'delivered' | 'failed';
 
 interface DeliveryRow extends Row {
   readonly id: number;
   readonly subscription: string;
   readonly queued: number;
-  readonly state: StateName;
+  readonly state: DeliveryStateName;
   readonly attempts: number;
   readonly due: number | null;
   readonly attempted: number | null;
@@ -26,8 +26,8 @@ interface DeliveryRow extends Row {
   readonly time: number;
 }
 
-/** A place in the list: below it, the list goes on. */
-export interface Position {
+/** The key of a delivery. It is also the cursor of lists, which are in descending order of subscription and id. */
+export interface DeliveryPosition {
   readonly subscription: string;
   readonly id: number;
 }
@@ -40,55 +40,60 @@ const NEWEST_FIRST = 'ORDER BY d.subscription DESC, d.id DESC LIMIT $5';
 const LIST = `${SELECT} WHERE ${WITHIN} ${NEWEST_FIRST}`;
 const LIST_STATE = `${SELECT} WHERE d.state = $6 AND ${WITHIN} ${NEWEST_FIRST}`;
 
-// What is pending is sent anyway.
-const DONE_SINCE = `SELECT d.subscription, d.id FROM delivery d JOIN outbox o ON o.id = d.event
+// Pending deliveries are left out, because they are sent anyway.
+const FINISHED_SINCE = `SELECT d.subscription, d.id FROM delivery d JOIN outbox o ON o.id = d.event
   WHERE ${WITHIN} AND d.state IN ('failed', $6) AND o.time >= $7 ${NEWEST_FIRST}`;
 const REPLAY = `UPDATE delivery SET state = 'pending', attempts = 0, due = $1
   WHERE due IS NULL AND id IN (${batchPlaceholders(2)})`;
-// Also held where nothing changes: whoever works on the sink then waits with the look for more until this is committed.
+// The row is locked even when `due` does not change. The worker that holds the lease locks it before it looks for more
+// deliveries, so it waits for this commit.
 const WAKE = `UPDATE sink SET due = CASE
     WHEN lease IS NOT NULL OR disabled IS NOT NULL OR due <= $2 THEN due
     WHEN rest > $2 THEN rest
     ELSE $2
   END WHERE subscription = $1`;
 
-const stateNames: Readonly<Record<DeliveryState, StateName | undefined>> = {
+const stateNames: Readonly<Record<DeliveryState, DeliveryStateName | undefined>> = {
   [DeliveryState.UNSPECIFIED]: undefined,
   [DeliveryState.PENDING]: 'pending',
   [DeliveryState.DELIVERED]: 'delivered',
   [DeliveryState.FAILED]: 'failed',
 };
 
-const states: Readonly<Record<StateName, DeliveryState>> = {
+const states: Readonly<Record<DeliveryStateName, DeliveryState>> = {
   pending: DeliveryState.PENDING,
   delivered: DeliveryState.DELIVERED,
   failed: DeliveryState.FAILED,
 };
 
-/** The uid of a delivery is that of its subscription and the number of its row. */
-const uidOf = ({ subscription, id }: Position): string => `${subscription}/${id.toString(16).padStart(16, '0')}`;
+/** The uid of a delivery is the uid of its subscription and the id of its row. */
+const uidOf = ({ subscription, id }: DeliveryPosition): string =>
+  `${subscription}/${id.toString(16).padStart(16, '0')}`;
 
-export function positionOf(uid: string): Position | undefined {
+export function positionOf(uid: string): DeliveryPosition | undefined {
   const id = Number.parseInt(suffixOf(uid), 16);
   return Number.isSafeInteger(id) ? { subscription: parentOf(uid), id } : undefined;
 }
 
 export async function findDelivery(db: Reader, uid: string): Promise<Delivery | undefined> {
-  const at = positionOf(uid);
-  const row = at && (await db.get<DeliveryRow>(FIND, at.id, at.subscription));
+  const position = positionOf(uid);
+  const row = position && (await db.get<DeliveryRow>(FIND, position.id, position.subscription));
   return row && toMessage(row);
 }
 
-export interface Selection {
-  /** A subscription, or a group: then all subscriptions below it. */
+export interface DeliverySelection {
+  /** The uid of a subscription, or of a group, which selects all subscriptions below it. */
   readonly parent: string;
   readonly state: DeliveryState;
-  readonly after: Position | undefined;
+  readonly after: DeliveryPosition | undefined;
   readonly limit: number;
 }
 
-/** Subscription by subscription, the latest first: the way an index runs backward. */
-export async function listDeliveries(db: Reader, { parent, state, after, limit }: Selection): Promise<Delivery[]> {
+/** Lists deliveries by subscription, newest first. This is the reverse order of an index. */
+export async function listDeliveries(
+  db: Reader,
+  { parent, state, after, limit }: DeliverySelection,
+): Promise<Delivery[]> {
   const bounds = boundsOf(parent, after, limit);
   const name = stateNames[state];
   const rows =
@@ -99,36 +104,43 @@ export async function listDeliveries(db: Reader, { parent, state, after, limit }
 }
 
 /** The parameters of WITHIN and NEWEST_FIRST. */
-function boundsOf(parent: string, after: Position | undefined, limit: number) {
-  const [, high] = rangeBelow(parent);
+function boundsOf(parent: string, after: DeliveryPosition | undefined, limit: number) {
+  const [, high] = descendantRange(parent);
   const { subscription, id } = after ?? { subscription: high, id: 0 };
   return [parent, high, subscription, id, limit] as const;
 }
 
-export interface Past {
+export interface ReplaySelection {
   readonly parent: string;
-  /** Milliseconds since the epoch. */
+  /** The earliest event time, in milliseconds. */
   readonly since: number;
   readonly failedOnly: boolean;
-  readonly after: Position | undefined;
+  readonly after: DeliveryPosition | undefined;
   readonly limit: number;
 }
 
-/** The deliveries that are done with, of events since a time. */
-export async function findDone(db: Reader, { parent, since, failedOnly, after, limit }: Past): Promise<Position[]> {
-  const also: StateName = failedOnly ? 'failed' : 'delivered';
-  return db.all<Row & Position>(DONE_SINCE, ...boundsOf(parent, after, limit), also, since);
+/** The deliveries that have failed, and unless `failedOnly` also those that have succeeded. */
+export async function findFinishedDeliveries(
+  db: Reader,
+  { parent, since, failedOnly, after, limit }: ReplaySelection,
+): Promise<DeliveryPosition[]> {
+  const otherState: DeliveryStateName = failedOnly ? 'failed' : 'delivered';
+  return db.all<Row & DeliveryPosition>(FINISHED_SINCE, ...boundsOf(parent, after, limit), otherState, since);
 }
 
-/** Sends them once more, from the first attempt on. */
-export async function replay(tx: Transaction, deliveries: readonly Position[], now: number): Promise<void> {
+/** Queues finished deliveries again, as if they had never been attempted. */
+export async function replayDeliveries(
+  tx: Transaction,
+  deliveries: readonly DeliveryPosition[],
+  now: number,
+): Promise<void> {
   for (const ids of parameterBatches(deliveries.map(({ id }) => String(id)))) await tx.run(REPLAY, now, ...ids);
-  // In one order everywhere, so that nobody waits for one another.
+  // Sorted, because all transactions must lock sinks in the same order to avoid deadlocks.
   const subscriptions = new Set(deliveries.map(({ subscription }) => subscription));
   for (const subscription of [...subscriptions].sort()) await wakeSink(tx, subscription, now);
 }
 
-/** Says that something waits for a subscription from `now` on. Whoever works on it sees by itself. */
+/** Makes a sink due at `now`, or when its rest ends. A worker that holds its lease finds new deliveries by itself. */
 export const wakeSink = (tx: Transaction, subscription: string, now: number): MaybePromise<number> =>
   tx.run(WAKE, subscription, now);
 

@@ -8,9 +8,9 @@ import type { Engine } from '../../resource/engine.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { standardOperations } from '../../resource/standard-methods.ts';
 import { addSink, countSinks, dropSink } from './sink-rows.ts';
-import { newSecret, type Seal, type Secrets, secretContext } from './webhook-secret.ts';
+import { newWebhookSecret, type Seal, secretContext, type WebhookSecrets } from './webhook-secret.ts';
 
-/** An address that gets the events of a group and of all below it. Its row in `sink` is what delivery works with. */
+/** A URL to which the events of a group and its descendants are sent. Delivery reads its row in the table `sink`. */
 export const subscriptions = defineResource({
   kind: 'subscription',
   plural: 'subscriptions',
@@ -21,15 +21,15 @@ export const subscriptions = defineResource({
   beforeDelete: ({ db }, { uid }) => dropSink(db, uid),
 });
 
-/** Carries the secret of a new subscription, the only time that it is told: its message has no field for it. */
+/** The response header with the secret of a new subscription. The message has no field for it. It is sent only once. */
 export const SECRET_HEADER = 'wharfinger-webhook-secret';
 
-/** Every event of the group is written down for each of them. */
+/** Every event of the group is written once for each subscription. */
 const MAX_PER_GROUP = 100;
 
 export interface SubscriptionOptions {
   readonly seal: Seal;
-  /** What keeps an address from being a sink, or nothing. */
+  /** What is wrong with a sink URL, or undefined when it is allowed. */
   readonly sinkProblem: (sink: string) => string | undefined;
 }
 
@@ -39,12 +39,12 @@ export function subscriptionOperations(engine: Engine, { seal, sinkProblem }: Su
     rules: { sink: sinkProblem },
     async beforeCreate(ctx, _subscription, { uid, parent }) {
       if ((await countSinks(ctx.db, parent)) >= MAX_PER_GROUP) {
-        const limit = `a group can have at most ${MAX_PER_GROUP} subscriptions`;
-        throw precondition('TOO_MANY_SUBSCRIPTIONS', parent, limit);
+        const problem = `a group can have at most ${MAX_PER_GROUP} subscriptions; delete one first`;
+        throw precondition('TOO_MANY_SUBSCRIPTIONS', parent, problem);
       }
-      const secret = newSecret();
+      const secret = newWebhookSecret();
       ctx.setHeader(SECRET_HEADER, secret);
-      const secrets: Secrets = { secret: seal(secret, secretContext(uid)) };
+      const secrets: WebhookSecrets = { secret: seal(secret, secretContext(uid)) };
       return { ...secrets };
     },
   };

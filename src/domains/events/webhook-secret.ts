@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 
-/** Encrypts a secret, so that the database alone does not give it away. It opens in the same context only. */
+/** Encrypts a secret for the database. It can be decrypted with the same context only. */
 export type Seal = (secret: string, context: string) => string;
 
-/** What a subscription keeps to itself: the secrets that deliveries are signed with, sealed. */
-export interface Secrets {
+/** The private state of a subscription: the encrypted secrets that deliveries are signed with. */
+export interface WebhookSecrets {
   readonly secret: string;
-  /** The one before, while it is still good. Until in milliseconds. */
+  /** The secret before the last rotation, which is valid until `until`, in milliseconds. */
   readonly previous?: { readonly secret: string; readonly until: number };
 }
 
 const BYTES = 32;
 
-/** A secret in the form of Standard Webhooks. */
-export const newSecret = (): string => `whsec_${randomBytes(BYTES).toString('base64')}`;
+/** A new random secret in the format of Standard Webhooks. */
+export const newWebhookSecret = (): string => `whsec_${randomBytes(BYTES).toString('base64')}`;
 
-/** What a sealed secret is bound to. */
+/** The encryption context of the secrets of a subscription. */
 export const secretContext = (uid: string): string => `webhook secret of subscription ${uid}`;

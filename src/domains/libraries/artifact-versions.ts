@@ -2,15 +2,15 @@ import { ArtifactVersionSchema } from '../../contract/gen/chainguard/platform/li
 import { defineResource, type State } from '../../resource/definition.ts';
 import { artifacts } from './artifacts.ts';
 
-/** What is known of a version beside what everybody sees. */
+/** Properties of a version that clients do not see. */
 export interface VersionState extends State {
-  /** How many bytes each of its files has. */
+  /** The sizes of its files in bytes, by file name. */
   readonly files: Readonly<Record<string, number>>;
-  /** It carries security fixes of its own. */
+  /** Whether it has security fixes that upstream does not have. */
   readonly remediated: boolean;
 }
 
-/** A version of an artifact. It is as old as its files, whenever they came here. */
+/** A version of an artifact. Its create time is that of its oldest file, not that of the import. */
 export const artifactVersions = defineResource({
   kind: 'artifact version',
   plural: 'artifact versions',
@@ -20,9 +20,8 @@ export const artifactVersions = defineResource({
     { key: versionKey(artifact, version), taken: `a version ${version} of ${name} exists already` },
   ],
   listedUnder: 'artifact_id',
-  // The newest first.
   defaultOrder: 'create_time desc',
 });
 
-/** Versions are kept in the form by which their ecosystem tells them apart. */
+/** The unique key of a version, which must be normalized by the rules of its ecosystem. */
 export const versionKey = (artifact: string, version: string): string => `${artifact}/${version}`;

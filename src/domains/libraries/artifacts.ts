@@ -8,15 +8,15 @@ import {
 import { defineResource, type State } from '../../resource/definition.ts';
 import { rulesOf } from './ecosystems.ts';
 
-/** What its versions make of an artifact, beside what everybody sees. */
+/** Properties of an artifact that follow from its versions and that clients do not see. */
 export interface ArtifactState extends State {
-  /** The versions of CUDA that it is built for. */
+  /** The CUDA versions that it is built for. */
   readonly cuda: readonly string[];
-  /** One of its versions carries security fixes of its own. */
+  /** Whether one of its versions has security fixes that upstream does not have. */
   readonly remediated: boolean;
 }
 
-/** A library of a group. It follows from its versions, which importers bring (put-versions.ts). */
+/** A library of a group. Imports create it together with its versions (put-versions.ts). */
 export const artifacts = defineResource({
   kind: 'artifact',
   plural: 'artifacts',
@@ -27,8 +27,8 @@ export const artifacts = defineResource({
     { key: artifactKey(group, ecosystem, name), taken: `an artifact named ${name} exists in ${group}` },
   ],
   references: { id: ({ uid }) => [suffixOf(uid)] },
-  // As people look for names: neither case nor the kind of dash tells two apart.
-  orders: { name: ({ ecosystem, name }) => rulesOf(ecosystem).normalName(name).toLowerCase() },
+  // Sorted without regard to case and to the kind of dash.
+  orders: { name: ({ ecosystem, name }) => rulesOf(ecosystem).normalizeName(name).toLowerCase() },
   defaultOrder: 'name',
   facets: {
     ecosystems: ({ ecosystem }) => [String(ecosystem)],
@@ -38,7 +38,7 @@ export const artifacts = defineResource({
   },
   facetOrders: ['name'],
   filters: {
-    cuda_version: { anyOf: 'cuda_version', as: cudaVersion },
+    cuda_version: { anyOf: 'cuda_version', as: normalizeCudaVersion },
     remediated: { anyOf: 'remediated', as: () => REMEDIATED },
     query: { allOf: (text) => splitWords(text).map((word) => ({ field: 'words', values: [word] })) },
   },
@@ -48,15 +48,15 @@ const REMEDIATED = 'yes';
 
 /** Names are unique in a group and an ecosystem. */
 export const artifactKey = (group: string, ecosystem: Ecosystem, name: string): string =>
-  `${group}/${ecosystem}/${rulesOf(ecosystem).normalName(name)}`;
+  `${group}/${ecosystem}/${rulesOf(ecosystem).normalizeName(name)}`;
 
-/** `slf4j` finds `org.slf4j:slf4j-api`, and so do `api`, `slf4j-api` and `org.slf4j`. */
+/** The words by which an artifact is found: `slf4j`, `api`, `slf4j-api` and `org.slf4j` find `org.slf4j:slf4j-api`. */
 function searchWords({ ecosystem, name }: Artifact): string[] {
-  const written = name.toLowerCase();
-  return [written, rulesOf(ecosystem).normalName(written), ...written.split(':'), ...splitNameParts(name)];
+  const lowerCase = name.toLowerCase();
+  return [lowerCase, rulesOf(ecosystem).normalizeName(lowerCase), ...lowerCase.split(':'), ...splitNameParts(name)];
 }
 
-/** Indexes of wheels write `cu121` for `12.1`. */
-function cudaVersion(asked: string): string {
-  return asked.replace(/^cu(\d+)(\d)$/, '$1.$2');
+/** Converts `cu121`, the notation of wheel indexes, to `12.1`. */
+function normalizeCudaVersion(version: string): string {
+  return version.replace(/^cu(\d+)(\d)$/, '$1.$2');
 }

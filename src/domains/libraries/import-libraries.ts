@@ -1,33 +1,32 @@
 import { Ecosystem } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
 import {
   type ImportJavaLibrariesRequest,
-  type ImportPythonLibrariesRequest,
   LibraryImportsService,
   type LibraryVersion,
 } from '../../contract/gen/wharfinger/imports/v1/libraries_pb.js';
-import type { Operation, Operations } from '../../resource/operation.ts';
-import { takeIn } from '../imports/import-records.ts';
+import type { Outcome } from '../../contract/gen/wharfinger/imports/v1/outcome_pb.js';
+import { type Operations, type WriteHandlers, writeOperation } from '../../resource/operation.ts';
+import { importBatch } from '../imports/import-records.ts';
 import { putVersions } from './put-versions.ts';
 import { versionProblems } from './version-rules.ts';
 
-const { typeName, method } = LibraryImportsService;
+const { importJavaLibraries, importPythonLibraries } = LibraryImportsService.method;
 
 export const libraryImportOperations: Operations = {
-  [`${typeName}/${method.importJavaLibraries.name}`]: importOf(Ecosystem.JAVA),
-  [`${typeName}/${method.importPythonLibraries.name}`]: importOf(Ecosystem.PYTHON),
+  ...writeOperation(importJavaLibraries, importInto(Ecosystem.JAVA)),
+  ...writeOperation(importPythonLibraries, importInto(Ecosystem.PYTHON)),
 };
 
-function importOf(ecosystem: Ecosystem): Operation {
-  const judge = {
+type LibraryBatch = Pick<ImportJavaLibrariesRequest, 'parent' | 'versions'>;
+
+function importInto(ecosystem: Ecosystem): WriteHandlers<LibraryBatch, Outcome> {
+  const rules = {
     field: 'versions',
     idOf: ({ name, version }: LibraryVersion) => `${name} ${version}`.trim(),
-    problemsOf: (given: LibraryVersion) => versionProblems(ecosystem, given),
+    problemsOf: (record: LibraryVersion) => versionProblems(ecosystem, record),
   };
   return {
-    mode: 'write',
-    run({ db, now }, request) {
-      const { parent, versions } = request as ImportJavaLibrariesRequest | ImportPythonLibrariesRequest;
-      return takeIn(judge, versions, (taken) => putVersions(db, parent, ecosystem, taken, now));
-    },
+    run: ({ db, now }, { parent, versions }) =>
+      importBatch(rules, versions, (valid) => putVersions(db, parent, ecosystem, valid, now)),
   };
 }

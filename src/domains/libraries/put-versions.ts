@@ -12,101 +12,102 @@ import {
 import type { LibraryFile, LibraryVersion } from '../../contract/gen/wharfinger/imports/v1/libraries_pb.js';
 import type { State, Stored } from '../../resource/definition.ts';
 import { requireParent } from '../../resource/parent.ts';
-import { findExisting, type UpsertResult } from '../../resource/upsert.ts';
+import { findExisting } from '../../resource/upsert.ts';
 import { insertAll, updateAll } from '../../resource/write.ts';
 import type { Transaction } from '../../store/store.ts';
+import type { RecordResult } from '../imports/import-records.ts';
 import { artifactVersions, type VersionState, versionKey } from './artifact-versions.ts';
 import { type ArtifactState, artifactKey, artifacts } from './artifacts.ts';
 import { isLater, rulesOf } from './ecosystems.ts';
 
-/** What became of a version, or why it was not taken after all. */
-export type Taken = Exclude<UpsertResult, 'elsewhere'> | FieldViolation;
-
 const MAX_FILES = 2000;
 const TOO_MANY_FILES: FieldViolation = {
   field: 'files',
-  description: `would be more than ${MAX_FILES} of one version`,
+  description: `a version can have at most ${MAX_FILES} files, including those of earlier imports`,
 };
 
-/** An artifact or a version in the making. */
-interface Work<M extends Message, S> {
+/** A resource that an import creates or changes. It is modified in memory and then stored. */
+interface PendingChange<M extends Message, S> {
   readonly uid: string;
+  /** Undefined when the resource is new. */
   readonly before: Stored<M> | undefined;
   readonly message: M;
   state: S;
-  isTouched: boolean;
+  isChanged: boolean;
 }
 
-type ArtifactWork = Work<Artifact, ArtifactState>;
+type ArtifactChange = PendingChange<Artifact, ArtifactState>;
 
-interface VersionWork extends Work<ArtifactVersion, VersionState> {
-  readonly artifact: ArtifactWork;
-  /** When it came to be, for one that is new. */
+interface VersionChange extends PendingChange<ArtifactVersion, VersionState> {
+  readonly artifact: ArtifactChange;
+  /** The create time of a new version: that of its oldest file. */
   created: number;
 }
 
 /**
- * Adds versions to the artifacts of a group, which follow from them. Saying the same again changes nothing, not even a
- * time. `created` is what brings a version or a file that was not there.
+ * Adds versions to the artifacts of a group, and creates or updates the artifacts. A record that adds nothing changes
+ * nothing, not even a time. A result is `created` when the record adds a version or a file.
  */
 export async function putVersions(
   tx: Transaction,
   group: string,
   ecosystem: Ecosystem,
-  given: readonly LibraryVersion[],
+  records: readonly LibraryVersion[],
   now: number,
-): Promise<Taken[]> {
-  if (given.length === 0) return [];
-  // One after the other, so that two who bring the same library need not agree on who is first.
+): Promise<RecordResult[]> {
+  if (records.length === 0) return [];
+  // Imports into one group run one after the other, so that two of them cannot create the same artifact.
   await requireParent(tx.forUpdate, artifacts, group);
-  const shelf = await takeArtifacts(tx, group, ecosystem, given, now);
-  const versions = await takeVersions(tx, ecosystem, given, shelf, now);
-  const results = given.map((one, at) => add(versions[at] as VersionWork, one, now));
-  const all = [...new Set(versions)];
-  for (const version of all) if (version.isTouched) reflect(version);
-  await store(tx, group, [...new Set(shelf)], all, now);
+  const artifactChanges = await beginArtifactChanges(tx, group, ecosystem, records, now);
+  const versionChanges = await beginVersionChanges(tx, ecosystem, records, artifactChanges, now);
+  const results = records.map((record, at) => applyRecord(versionChanges[at] as VersionChange, record, now));
+  const distinctVersions = [...new Set(versionChanges)];
+  for (const version of distinctVersions) if (version.isChanged) applyToArtifact(version);
+  await storeChanges(tx, group, [...new Set(artifactChanges)], distinctVersions, now);
   return results;
 }
 
-/** The artifact of each given version. */
-async function takeArtifacts(
+/** The artifact of each record. Records of the same artifact share one object. */
+async function beginArtifactChanges(
   tx: Transaction,
   group: string,
   ecosystem: Ecosystem,
-  given: readonly LibraryVersion[],
+  records: readonly LibraryVersion[],
   now: number,
-): Promise<ArtifactWork[]> {
-  const keys = given.map(({ name }) => artifactKey(group, ecosystem, name));
-  const known = await findExisting(tx, artifacts, keys);
-  return oncePerKey(keys, (key, at): ArtifactWork => {
-    const before = known.get(key);
+): Promise<ArtifactChange[]> {
+  const keys = records.map(({ name }) => artifactKey(group, ecosystem, name));
+  const existing = await findExisting(tx, artifacts, keys);
+  return mapKeysOnce(keys, (key, at): ArtifactChange => {
+    const before = existing.get(key);
     return {
       uid: before?.uid ?? timeOrderedUid(group, now),
       before,
       message: before
         ? clone(ArtifactSchema, before.message)
-        : create(ArtifactSchema, { name: given[at]?.name ?? '', ecosystem }),
+        : create(ArtifactSchema, { name: records[at]?.name ?? '', ecosystem }),
       state: (before?.state as ArtifactState | undefined) ?? { cuda: [], remediated: false },
-      isTouched: false,
+      isChanged: false,
     };
   });
 }
 
-/** What becomes of each given version; several may be about one. */
-async function takeVersions(
+/** The version of each record. Records of the same version share one object. */
+async function beginVersionChanges(
   tx: Transaction,
   ecosystem: Ecosystem,
-  given: readonly LibraryVersion[],
-  shelf: readonly ArtifactWork[],
+  records: readonly LibraryVersion[],
+  artifactChanges: readonly ArtifactChange[],
   now: number,
-): Promise<VersionWork[]> {
-  const { normalVersion } = rulesOf(ecosystem);
-  const keys = given.map(({ version }, at) => versionKey((shelf[at] as ArtifactWork).uid, normalVersion(version)));
-  const known = await findExisting(tx, artifactVersions, keys);
-  return oncePerKey(keys, (key, at): VersionWork => {
-    const before = known.get(key);
-    const artifact = shelf[at] as ArtifactWork;
-    const version = normalVersion(given[at]?.version ?? '');
+): Promise<VersionChange[]> {
+  const { normalizeVersion } = rulesOf(ecosystem);
+  const keys = records.map(({ version }, at) =>
+    versionKey((artifactChanges[at] as ArtifactChange).uid, normalizeVersion(version)),
+  );
+  const existing = await findExisting(tx, artifactVersions, keys);
+  return mapKeysOnce(keys, (key, at): VersionChange => {
+    const before = existing.get(key);
+    const artifact = artifactChanges[at] as ArtifactChange;
+    const version = normalizeVersion(records[at]?.version ?? '');
     return {
       uid: before?.uid ?? timeOrderedUid(artifact.uid, now),
       before,
@@ -114,82 +115,88 @@ async function takeVersions(
         ? clone(ArtifactVersionSchema, before.message)
         : create(ArtifactVersionSchema, { name: artifact.message.name, version }),
       state: (before?.state as VersionState | undefined) ?? { files: {}, remediated: false },
-      isTouched: false,
+      isChanged: false,
       artifact,
       created: now,
     };
   });
 }
 
-/** One for each key; the same for the same key. */
-function oncePerKey<T>(keys: readonly string[], make: (key: string, at: number) => T): T[] {
+/** Maps each key to a value. `make` is called once per distinct key. */
+function mapKeysOnce<T>(keys: readonly string[], make: (key: string, at: number) => T): T[] {
   const made = new Map<string, T>();
   return keys.map((key, at) => {
-    const one = made.get(key) ?? make(key, at);
-    made.set(key, one);
-    return one;
+    const value = made.get(key) ?? make(key, at);
+    made.set(key, value);
+    return value;
   });
 }
 
-/** Puts what is given into a version, and says whether that made a difference. */
-function add(work: VersionWork, given: LibraryVersion, now: number): Taken {
-  const { files, remediated } = work.state;
+/** Adds the files and the description of a record to its version. */
+function applyRecord(change: VersionChange, record: LibraryVersion, now: number): RecordResult {
+  const { files, remediated } = change.state;
   const isNew = ({ name }: LibraryFile): boolean => !Object.hasOwn(files, name);
-  const changed = given.files.filter((file) => isNew(file) || files[file.name] !== Number(file.sizeBytes));
-  const isFixed = given.remediated && !remediated;
-  const { message } = work;
-  const isDescribed = given.description !== '' && message.description === '';
-  if (changed.length === 0 && !isFixed && !isDescribed) return 'unchanged';
+  const changedFiles = record.files.filter((file) => isNew(file) || files[file.name] !== Number(file.sizeBytes));
+  const addsRemediation = record.remediated && !remediated;
+  const { message } = change;
+  const addsDescription = record.description !== '' && message.description === '';
+  if (changedFiles.length === 0 && !addsRemediation && !addsDescription) return 'unchanged';
 
-  const sizes = { ...files, ...Object.fromEntries(changed.map(({ name, sizeBytes }) => [name, Number(sizeBytes)])) };
+  const added = Object.fromEntries(changedFiles.map(({ name, sizeBytes }) => [name, Number(sizeBytes)]));
+  const sizes = { ...files, ...added };
   if (Object.keys(sizes).length > MAX_FILES) return TOO_MANY_FILES;
-  const result = changed.some(isNew) ? 'created' : 'updated';
-  work.state = { files: sizes, remediated: remediated || given.remediated };
-  work.isTouched = true;
-  work.created = Math.min(work.created, ...given.files.map((file) => timeOf(file, now)));
+  const result = changedFiles.some(isNew) ? 'created' : 'updated';
+  change.state = { files: sizes, remediated: remediated || record.remediated };
+  change.isChanged = true;
+  change.created = Math.min(change.created, ...record.files.map((file) => createTimeOf(file, now)));
   message.sizeBytes = Object.values(sizes).reduce((sum, size) => sum + BigInt(size), 0n);
-  // Files of one version may describe it differently; without a file that is new, nobody has the last word again and again.
-  if (given.description !== '' && (isDescribed || changed.length > 0)) message.description = given.description;
+  // Files of one version may have different descriptions. Only a changed file replaces the description. Otherwise
+  // repeated imports of these files would overwrite it in turns.
+  if (record.description !== '' && (addsDescription || changedFiles.length > 0)) {
+    message.description = record.description;
+  }
   return result;
 }
 
-/** Between the beginning of time and now. */
-const timeOf = ({ createTime }: LibraryFile, now: number): number =>
+/** Neither before 1970 nor in the future. */
+const createTimeOf = ({ createTime }: LibraryFile, now: number): number =>
   createTime ? Math.min(now, Math.max(0, timestampMs(createTime))) : now;
 
-/** Lets the artifact follow from what a version has become. */
-function reflect({ artifact, before, message, state }: VersionWork): void {
-  const { message: shown } = artifact;
-  const { version, description } = message;
-  if (!before) shown.versionCount++;
-  if (shown.latestVersion === '' || isLater(shown.ecosystem, version, shown.latestVersion))
-    shown.latestVersion = version;
-  if (version === shown.latestVersion && description !== '') shown.description = description;
-  const cuda = rulesOf(shown.ecosystem).cudaOf(version);
+/** Updates what an artifact shows of its versions. */
+function applyToArtifact({ artifact, before, message: { version, description }, state }: VersionChange): void {
+  const { message } = artifact;
+  if (!before) message.versionCount++;
+  if (message.latestVersion === '' || isLater(message.ecosystem, version, message.latestVersion)) {
+    message.latestVersion = version;
+  }
+  if (version === message.latestVersion && description !== '') message.description = description;
+  const cuda = rulesOf(message.ecosystem).cudaOf(version);
   artifact.state = {
-    cuda: [...new Set([...artifact.state.cuda, cuda])].filter((one) => one !== '').sort(),
+    cuda: [...new Set([...artifact.state.cuda, cuda])].filter((each) => each !== '').sort(),
     remediated: artifact.state.remediated || state.remediated,
   };
-  artifact.isTouched = true;
+  artifact.isChanged = true;
 }
 
-async function store(
+async function storeChanges(
   tx: Transaction,
   group: string,
-  shelf: readonly ArtifactWork[],
-  versions: readonly VersionWork[],
+  artifactChanges: readonly ArtifactChange[],
+  versionChanges: readonly VersionChange[],
   now: number,
 ): Promise<void> {
-  const added = shelf.filter(({ before }) => !before).map((work) => ({ ...work, parent: group }));
-  await insertAll(tx, artifacts, added, now);
-  await updateAll(tx, artifacts, updatesOf(shelf), now);
+  const newArtifacts = artifactChanges.filter(({ before }) => !before).map((each) => ({ ...each, parent: group }));
+  await insertAll(tx, artifacts, newArtifacts, now);
+  await updateAll(tx, artifacts, updatesOf(artifactChanges), now);
 
-  const [first] = shelf;
+  const [first] = artifactChanges;
   if (first) await requireParent(tx.forShare, artifactVersions, first.uid);
-  const brought = versions.filter(({ before }) => !before).map((work) => ({ ...work, parent: work.artifact.uid }));
-  await insertAll(tx, artifactVersions, brought, now);
-  await updateAll(tx, artifactVersions, updatesOf(versions), now);
+  const newVersions = versionChanges
+    .filter(({ before }) => !before)
+    .map((each) => ({ ...each, parent: each.artifact.uid }));
+  await insertAll(tx, artifactVersions, newVersions, now);
+  await updateAll(tx, artifactVersions, updatesOf(versionChanges), now);
 }
 
-const updatesOf = <M extends Message, S extends State>(works: readonly Work<M, S>[]) =>
-  works.flatMap(({ before, message, state, isTouched }) => (before && isTouched ? [{ before, message, state }] : []));
+const updatesOf = <M extends Message, S extends State>(changes: readonly PendingChange<M, S>[]) =>
+  changes.flatMap(({ before, message, state, isChanged }) => (before && isChanged ? [{ before, message, state }] : []));

@@ -1,10 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { PingResponseSchema, PingService } from '../../contract/gen/chainguard/platform/ping/v2/ping_pb.js';
-import type { Operations } from '../../resource/operation.ts';
+import { readOperation } from '../../resource/operation.ts';
 
-export const pingOperations: Operations = {
-  [`${PingService.typeName}/Ping`]: {
-    mode: 'read',
-    run: () => create(PingResponseSchema, { response: 'pong' }),
-  },
-};
+export const pingOperations = readOperation(PingService.method.ping, () =>
+  create(PingResponseSchema, { response: 'pong' }),
+);

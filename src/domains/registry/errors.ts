@@ -1,4 +1,4 @@
-/** Error codes of the OCI distribution specification, and TAG_INVALID, which its clients know from Docker. */
+/** Error codes of the OCI distribution specification, and TAG_INVALID of the Docker registry API. */
 export type RegistryCode =
   | 'BLOB_UNKNOWN'
   | 'BLOB_UPLOAD_INVALID'
@@ -16,7 +16,7 @@ export type RegistryCode =
   | 'UNAUTHORIZED'
   | 'UNSUPPORTED';
 
-/** What the registry refuses. Its message may be shown to clients and says what would be right. */
+/** An error that the registry returns to its clients. The message says what is wrong and what to do. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError';
   readonly code: RegistryCode;

@@ -7,22 +7,24 @@ import type { Store } from '../../store/store.ts';
 import { groups } from '../iam/groups/groups.ts';
 import { repos } from './repos/repos.ts';
 
-/** Groups with these names, each in the one before, and the uid of the last. For tests. */
-export async function groupAt(store: Store, ...names: string[]): Promise<string> {
+/** Creates groups with these names, each inside the previous one. Returns the uid of the last. */
+export async function createGroups(store: Store, ...names: string[]): Promise<string> {
   let parent = ROOT;
   for (const name of names) {
-    const place = { uid: newUid(parent), parent };
-    await store.write((tx) => insert(tx, groups, { message: create(GroupSchema, { name }), ...place }, 0));
-    parent = place.uid;
+    const uid = newUid(parent);
+    const draft = { message: create(GroupSchema, { name }), uid, parent };
+    await store.write((tx) => insert(tx, groups, draft, 0));
+    parent = uid;
   }
   return parent;
 }
 
 let count = 0;
 
-/** A new repo and its uid. For tests. */
-export async function repoIn(store: Store, group: string, name = `repo-${++count}`): Promise<string> {
-  const place = { uid: newUid(group), parent: group };
-  await store.write((tx) => insert(tx, repos, { message: create(RepoSchema, { name }), ...place }, 0));
-  return place.uid;
+/** Creates a repo and returns its uid. */
+export async function createRepo(store: Store, group: string, name = `repo-${++count}`): Promise<string> {
+  const uid = newUid(group);
+  const draft = { message: create(RepoSchema, { name }), uid, parent: group };
+  await store.write((tx) => insert(tx, repos, draft, 0));
+  return uid;
 }

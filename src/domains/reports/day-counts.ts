@@ -1,76 +1,80 @@
 import { invalid } from '../../base/errors.ts';
 import type { ReadContext } from '../../resource/operation.ts';
-import { imageSizes } from '../registry/images/image-sizes.ts';
-import { endOf, type PeriodRequest, periodOf } from './days.ts';
-import { findTags, type RepoTags } from './tag-references.ts';
-import { type Condition, timelinesOf } from './timeline.ts';
-import { merge, type Vulnerability } from './vulnerability.ts';
+import { findImageSizes } from '../registry/images/image-sizes.ts';
+import { findTags, type TagQuery } from './find-tags.ts';
+import { endOfDay, type PeriodRequest, periodOf } from './period.ts';
+import { readTimelines, type TagSnapshot } from './timeline.ts';
+import { mergeVulnerabilities, type Vulnerability } from './vulnerability.ts';
 
-/** What a tag had on one day. */
+/** The vulnerabilities of a tag on one day. */
 export interface DayCount {
-  /** As it was asked for. */
+  /** The repo as the request names it. */
   readonly repo: string;
   readonly tag: string;
-  /** When the day begins. */
+  /** The start of the day, in milliseconds. */
   readonly date: number;
-  /** Of the image, in bytes; 0 when it is gone. */
+  /** The size of the image in bytes; 0 when the image was deleted. */
   readonly size: number;
   readonly vulnerabilities: readonly Vulnerability[];
 }
 
-/** Each holds the ids of all its vulnerabilities. */
+/** Each count contains the ids of all its vulnerabilities. */
 const MAX_COUNTS = 2000;
 
 /**
- * The vulnerabilities of tags, day by day, as the day ended; days on which nothing is known are left out. `cumulative`:
- * everything that the tag has had since the first day.
+ * The vulnerabilities of tags at the end of each day. Days without a report are left out. With `cumulative`, a day has
+ * all vulnerabilities since the first day.
  */
-export async function dayCounts(
+export async function computeDayCounts(
   ctx: ReadContext,
-  asked: readonly RepoTags[],
+  queries: readonly TagQuery[],
   period: PeriodRequest,
   cumulative: boolean,
 ): Promise<DayCount[]> {
   const { days } = periodOf(period, ctx.now);
-  const found = await findTags(ctx, asked);
+  const found = await findTags(ctx, queries);
   const tags = found.reduce((sum, { names }) => sum + names.length, 0);
   if (tags * days.length > MAX_COUNTS) {
     throw invalid(
       period.fields.to,
-      `${tags} tags on ${days.length} days are more than ${MAX_COUNTS}; ask for less at once`,
+      `${tags} tags on ${days.length} days are more than ${MAX_COUNTS} counts; request fewer tags or days`,
     );
   }
 
   const counts: DayCount[] = [];
-  for (const { asked: name, repo, names } of found) {
-    const timelines = await timelinesOf(ctx.db, repo, names, days.map(endOf));
-    const digests = new Set(timelines.flatMap(({ conditions }) => conditions.flatMap((one) => one?.digest ?? [])));
-    const sizes = await imageSizes(ctx.db, repo, [...digests]);
-    for (const { tag, conditions } of timelines) {
-      for (const [i, { condition, vulnerabilities }] of told(conditions, cumulative)) {
-        const size = sizes.get(condition.digest) ?? 0;
-        counts.push({ repo: name, tag, date: days[i] ?? 0, size, vulnerabilities });
+  for (const { requestedRepo, repo, names } of found) {
+    const timelines = await readTimelines(ctx.db, repo, names, days.map(endOfDay));
+    const digests = new Set(timelines.flatMap(({ snapshots }) => snapshots.flatMap((each) => each?.digest ?? [])));
+    const sizes = await findImageSizes(ctx.db, repo, [...digests]);
+    for (const { tag, snapshots } of timelines) {
+      for (const [i, { digest, vulnerabilities }] of dailyVulnerabilities(snapshots, cumulative)) {
+        const size = sizes.get(digest) ?? 0;
+        counts.push({ repo: requestedRepo, tag, date: days[i] ?? 0, size, vulnerabilities });
       }
     }
   }
   return counts;
 }
 
-interface Told {
-  readonly condition: Condition;
+interface DayVulnerabilities {
+  readonly digest: string;
   readonly vulnerabilities: readonly Vulnerability[];
 }
 
-/** What is known on each day, worked out only where it differs from the day before. */
-function told(conditions: readonly (Condition | undefined)[], cumulative: boolean): [number, Told][] {
-  const days: [number, Told][] = [];
-  let last: Told | undefined;
-  for (const [i, condition] of conditions.entries()) {
-    if (!condition) continue;
-    if (condition !== last?.condition) {
+/** The vulnerabilities of each day with a snapshot, by index. Merged only when the snapshot differs from the last. */
+function dailyVulnerabilities(
+  snapshots: readonly (TagSnapshot | undefined)[],
+  cumulative: boolean,
+): [number, DayVulnerabilities][] {
+  const days: [number, DayVulnerabilities][] = [];
+  let last: (DayVulnerabilities & { readonly snapshot: TagSnapshot }) | undefined;
+  for (const [i, snapshot] of snapshots.entries()) {
+    if (!snapshot) continue;
+    if (snapshot !== last?.snapshot) {
       const before: readonly Vulnerability[] = cumulative && last ? last.vulnerabilities : [];
-      const now = condition.reports.flatMap(({ vulnerabilities }) => vulnerabilities);
-      last = { condition, vulnerabilities: merge([...before, ...now]) };
+      const added = snapshot.reports.flatMap(({ vulnerabilities }) => vulnerabilities);
+      const vulnerabilities = mergeVulnerabilities([...before, ...added]);
+      last = { snapshot, digest: snapshot.digest, vulnerabilities };
     }
     days.push([i, last]);
   }

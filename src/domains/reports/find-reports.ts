@@ -4,90 +4,92 @@ import type { ReadContext } from '../../resource/operation.ts';
 import { findAll } from '../../resource/read.ts';
 import { findTagged } from '../registry/manifests/manifests.ts';
 import {
-  findingsIn,
+  findReportsOfImages,
+  listReportsOfDigest,
+  listReportsOfRepo,
+  type ReportFilter,
   type ReportRow,
-  rawReport,
-  reportsOfDigest,
-  reportsOfImages,
-  reportsOfRepo,
-  type Wanted,
+  readFindings,
+  readRawReport,
 } from './report-rows.ts';
 import { reports } from './reports.ts';
 
-/** Which reports; what is left out does not matter. */
-export interface ReportQuery extends Wanted {
+/** Which reports to find. An absent field matches all. */
+export interface ReportQuery extends ReportFilter {
   readonly repo?: string;
   readonly digest?: string;
-  /** Of the image that the tag points to now. */
+  /** Reports of the image that the tag points to now. */
   readonly tag?: string;
 }
 
-/** They come with all their findings, and each of those takes a kilobyte. */
+/** Reports are returned with all their findings, each of which takes about a kilobyte. */
 const MAX_REPORTS = 200;
 const MAX_FINDINGS = 100_000;
 
-/** Reports with their findings, as far as they are within reach, the newest first. Too many are refused, never cut. */
+/** Reports within the caller's reach with their findings, newest first. Too many are refused instead of truncated. */
 export async function findReports(ctx: ReadContext, query: ReportQuery): Promise<Report[]> {
   const rows = await findRows(ctx, query);
   if (rows.length > MAX_REPORTS) {
-    throw invalid('created_since', `more than ${MAX_REPORTS} reports fit; narrow it, or ask for one digest or tag`);
+    throw invalid(
+      'created_since',
+      `more than ${MAX_REPORTS} reports match; use a later time, or request one digest or tag`,
+    );
   }
   return withFindings(ctx, rows);
 }
 
 /** The newest report on an image of a repo. */
-export async function newestReport(ctx: ReadContext, repo: string, digest: string): Promise<Report | undefined> {
+export async function findNewestReport(ctx: ReadContext, repo: string, digest: string): Promise<Report | undefined> {
   const [newest] = await findRows(ctx, { repo, digest });
   return newest && (await withFindings(ctx, [newest]))[0];
 }
 
-/** The newest report that fits, or the one of that very time, as it came in. */
+/** The newest report that matches, or the one with exactly that scan time, with its text as it was imported. */
 export async function findRawReport(
   ctx: ReadContext,
   { time, ...query }: ReportQuery & { readonly time: number | undefined },
 ): Promise<{ readonly report: Report; readonly raw: string } | undefined> {
   const [row] = await findRows(ctx, time === undefined ? query : { ...query, since: time, until: time });
   const [stored] = row ? await findAll(ctx.db, reports, [row.uid]) : [];
-  const raw = row && (await rawReport(ctx.db, row.uid));
-  return stored && raw !== undefined ? { report: stored.message as Report, raw } : undefined;
+  const raw = row && (await readRawReport(ctx.db, row.uid));
+  return stored && raw !== undefined ? { report: stored.message, raw } : undefined;
 }
 
 const findRows = (ctx: ReadContext, query: ReportQuery): Promise<ReportRow[]> =>
-  query.repo ? rowsInRepo(ctx, query.repo, query) : rowsAnywhere(ctx, query);
+  query.repo ? findRowsInRepo(ctx, query.repo, query) : findRowsOfDigest(ctx, query);
 
-async function rowsInRepo(
+async function findRowsInRepo(
   { db, caller, method }: ReadContext,
   repo: string,
-  { digest, tag, ...wanted }: ReportQuery,
+  { digest, tag, ...filter }: ReportQuery,
 ): Promise<ReportRow[]> {
   if (!caller.can(method.capabilities, repo)) return [];
-  if (!digest && !tag) return reportsOfRepo(db, repo, wanted, MAX_REPORTS + 1);
-  const tagged = tag ? (await findTagged(db, repo, tag))?.digest : digest;
-  if (tagged === undefined || (digest && digest !== tagged)) return [];
-  const rows = (await reportsOfImages(db, repo, [tagged])).get(tagged) ?? [];
-  return rows.filter((row) => isWanted(row, wanted)).reverse();
+  if (!digest && !tag) return listReportsOfRepo(db, repo, filter, MAX_REPORTS + 1);
+  const image = tag ? (await findTagged(db, repo, tag))?.digest : digest;
+  if (image === undefined || (digest && digest !== image)) return [];
+  const rows = (await findReportsOfImages(db, repo, [image])).get(image) ?? [];
+  return rows.filter((row) => matchesFilter(row, filter)).reverse();
 }
 
-const isWanted = ({ scanned, scanner }: ReportRow, wanted: Wanted): boolean =>
-  scanned >= (wanted.since ?? 0) &&
-  scanned <= (wanted.until ?? Number.POSITIVE_INFINITY) &&
-  (!wanted.scanner || wanted.scanner === scanner);
+const matchesFilter = ({ scanned, scanner }: ReportRow, filter: ReportFilter): boolean =>
+  scanned >= (filter.since ?? 0) &&
+  scanned <= (filter.until ?? Number.POSITIVE_INFINITY) &&
+  (!filter.scanner || filter.scanner === scanner);
 
-async function rowsAnywhere(
+async function findRowsOfDigest(
   { db, caller, method }: ReadContext,
-  { digest, tag, ...wanted }: ReportQuery,
+  { digest, tag, ...filter }: ReportQuery,
 ): Promise<ReportRow[]> {
-  if (!digest || tag)
-    throw invalid('repo_id', tag ? 'is required to find a tag' : 'is required, unless digest is given');
-  return reportsOfDigest(db, digest, caller.reach(method.capabilities), wanted, MAX_REPORTS + 1);
+  if (!digest || tag) throw invalid('repo_id', tag ? 'is required with tag' : 'is required unless digest is set');
+  return listReportsOfDigest(db, digest, caller.reach(method.capabilities), filter, MAX_REPORTS + 1);
 }
 
 async function withFindings({ db }: ReadContext, rows: readonly ReportRow[]): Promise<Report[]> {
   const uids = rows.map(({ uid }) => uid);
-  const found = new Map((await findAll(db, reports, uids)).map(({ uid, message }) => [uid, message as Report]));
-  const { count, byReport } = await findingsIn(db, uids, MAX_FINDINGS);
+  const found = new Map((await findAll(db, reports, uids)).map(({ uid, message }) => [uid, message]));
+  const { count, byReport } = await readFindings(db, uids, MAX_FINDINGS);
   if (count > MAX_FINDINGS) {
-    throw invalid('created_since', `the reports that fit have more than ${MAX_FINDINGS} findings; narrow it`);
+    throw invalid('created_since', `the reports that match have more than ${MAX_FINDINGS} findings; use a later time`);
   }
   return uids.flatMap((uid) => {
     const report = found.get(uid);

@@ -2,7 +2,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { type Report, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import { defineResource, timeKey } from '../../resource/definition.ts';
 
-/** The scan of an image. What it found is kept beside the resource (report-rows.ts), because lists do not show it. */
+/** The report of a scan of an image. Its findings are in a separate table (report-rows.ts), because lists omit them. */
 export const reports = defineResource({
   kind: 'report',
   plural: 'reports',
@@ -13,19 +13,19 @@ export const reports = defineResource({
   references: { digest: (report) => [report.digest] },
   facets: { scanner: (report) => [String(report.scanner?.name)] },
   unique: (report, repo) => [
-    { key: contentKey(repo, report), taken: 'this report is there already' },
-    { key: scanKey(repo, report), taken: 'a report of this scan is there already' },
+    { key: contentKey(repo, report), taken: 'this report exists already' },
+    { key: scanKey(repo, report), taken: 'a report of this scan exists already' },
   ],
 });
 
 export const scanTimeOf = ({ scanTime }: Pick<Report, 'scanTime'>): number => (scanTime ? timestampMs(scanTime) : 0);
 
-type Identified = Pick<Report, 'digest' | 'scanner' | 'scanTime' | 'contentDigest'>;
+type ReportIdentity = Pick<Report, 'digest' | 'scanner' | 'scanTime' | 'contentDigest'>;
 
-/** The same report again is no other report, even when it does not say when it was made. */
-export const contentKey = (repo: string, { digest, contentDigest }: Identified): string =>
+/** Identifies a report by its content, so that an import of the same file changes nothing even without a scan time. */
+export const contentKey = (repo: string, { digest, contentDigest }: ReportIdentity): string =>
   `${repo}/${digest}/${contentDigest}`;
 
-/** Nor is another copy of the same scan. */
-export const scanKey = (repo: string, report: Identified): string =>
+/** Identifies a scan. Another report of the same scan replaces the first. */
+export const scanKey = (repo: string, report: ReportIdentity): string =>
   `${repo}/${report.digest}/${report.scanner?.name}/${scanTimeOf(report)}`;

@@ -1,73 +1,72 @@
 import type { Reader } from '../../store/store.ts';
-import { type TagMove, tagMoves } from '../registry/tags/tag-history.ts';
-import { type ReportRow, reportsOfImages, vulnerabilitiesOf } from './report-rows.ts';
+import { findTagMoves, type TagMove } from '../registry/tags/tag-history.ts';
+import { findReportsOfImages, type ReportRow, readVulnerabilities } from './report-rows.ts';
 import type { Vulnerability } from './vulnerability.ts';
 
-/** What scanners knew of the image that a tag pointed to at some moment. */
-export interface Condition {
+/** The image that a tag pointed to at one time, and the vulnerabilities that were reported for it. */
+export interface TagSnapshot {
   readonly digest: string;
   readonly reports: readonly { readonly scanner: number; readonly vulnerabilities: readonly Vulnerability[] }[];
 }
 
-/** A tag through time. */
-export interface Timeline {
+export interface TagTimeline {
   readonly tag: string;
-  /** One for each moment; none where the tag pointed nowhere, or to what nobody ever scanned. */
-  readonly conditions: readonly (Condition | undefined)[];
+  /** One for each time; undefined where the tag did not exist or its image has no report. */
+  readonly snapshots: readonly (TagSnapshot | undefined)[];
 }
 
-interface Choice {
+interface SnapshotRows {
   readonly digest: string;
   readonly reports: readonly ReportRow[];
 }
 
-/** Follows tags of a repo through moments in ascending order. */
-export async function timelinesOf(
+/** Reads snapshots of tags at the given times, which must be in ascending order. */
+export async function readTimelines(
   db: Reader,
   repo: string,
   tags: readonly string[],
-  moments: readonly number[],
-): Promise<Timeline[]> {
-  const moves = await tagMoves(db, repo, tags, moments[0] ?? 0, moments.at(-1) ?? 0);
+  times: readonly number[],
+): Promise<TagTimeline[]> {
+  const moves = await findTagMoves(db, repo, tags, times[0] ?? 0, times.at(-1) ?? 0);
   const digests = new Set([...moves.values()].flat().flatMap(({ digest }) => digest ?? []));
-  const reports = await reportsOfImages(db, repo, [...digests]);
-  const choices = tags.map((tag) => choose(moves.get(tag) ?? [], reports, moments));
+  const reports = await findReportsOfImages(db, repo, [...digests]);
+  const rowsByTag = tags.map((tag) => snapshotRows(moves.get(tag) ?? [], reports, times));
 
-  const chosen = new Set(choices.flat().flatMap((choice) => choice?.reports.map(({ uid }) => uid) ?? []));
-  const vulnerabilities = await vulnerabilitiesOf(db, [...chosen]);
-  // Most days are like the day before, and tags often point to the same image.
-  const conditions = new Map<string, Condition>();
-  const conditionOf = ({ digest, reports }: Choice): Condition => {
+  const uids = new Set(rowsByTag.flat().flatMap((rows) => rows?.reports.map(({ uid }) => uid) ?? []));
+  const vulnerabilities = await readVulnerabilities(db, [...uids]);
+  // Equal snapshots are one object: most days equal the day before, and several tags often point to the same image.
+  const snapshots = new Map<string, TagSnapshot>();
+  const snapshotOf = ({ digest, reports }: SnapshotRows): TagSnapshot => {
     const key = [digest, ...reports.map(({ uid }) => uid)].join(' ');
-    const found = conditions.get(key) ?? {
+    const snapshot = snapshots.get(key) ?? {
       digest,
       reports: reports.map(({ uid, scanner }) => ({ scanner, vulnerabilities: vulnerabilities.get(uid) ?? [] })),
     };
-    conditions.set(key, found);
-    return found;
+    snapshots.set(key, snapshot);
+    return snapshot;
   };
-  return tags.map((tag, i) => ({ tag, conditions: (choices[i] ?? []).map((choice) => choice && conditionOf(choice)) }));
+  return tags.map((tag, i) => ({ tag, snapshots: (rowsByTag[i] ?? []).map((rows) => rows && snapshotOf(rows)) }));
 }
 
-/** The image of a tag at each moment, with the reports that count then. */
-function choose(
+/** The image of a tag at each time, with the reports that were current then. */
+function snapshotRows(
   moves: readonly TagMove[],
   reports: ReadonlyMap<string, readonly ReportRow[]>,
-  moments: readonly number[],
-): (Choice | undefined)[] {
-  return moments.map((moment) => {
-    const digest = moves.findLast(({ changed }) => changed <= moment)?.digest;
+  times: readonly number[],
+): (SnapshotRows | undefined)[] {
+  return times.map((time) => {
+    const digest = moves.findLast(({ changed }) => changed <= time)?.digest;
     const rows = digest === undefined ? undefined : reports.get(digest);
-    return digest !== undefined && rows ? { digest, reports: reportsAt(rows, moment) } : undefined;
+    return digest !== undefined && rows ? { digest, reports: reportsAt(rows, time) } : undefined;
   });
 }
 
-/** Of each scanner, and of each image of an index, the newest report by then; else the first one that came. */
-function reportsAt(rows: readonly ReportRow[], moment: number): ReportRow[] {
+/** For each scanner and each image of an index, the newest report at that time, or the first one if all are later. */
+function reportsAt(rows: readonly ReportRow[], time: number): ReportRow[] {
   const found = new Map<string, ReportRow>();
   for (const row of rows) {
     const key = `${row.digest} ${row.scanner}`;
-    if (row.scanned <= moment || !found.has(key)) found.set(key, row);
+    if (row.scanned <= time || !found.has(key)) found.set(key, row);
   }
   return [...found.values()];
 }

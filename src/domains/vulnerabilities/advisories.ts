@@ -8,10 +8,13 @@ import { defineResource, timeKey } from '../../resource/definition.ts';
 import type { Engine } from '../../resource/engine.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { standardOperations } from '../../resource/standard-methods.ts';
-import { typeOf } from './event-types.ts';
-import { idAs, idsOf, searched, wordsOf } from './search.ts';
+import { idKey, idKeysOf, searchWordsOf, toSearchFilters } from './advisory-search.ts';
+import { eventTypeOf } from './event-types.ts';
 
-/** How a vulnerability affects an artifact. v2 only reads them; imports and v1 write them. */
+// This folder serves the API domain `vulnerabilities`, which has the advisories. The folder `advisory` serves the API
+// domain of that name, which has vulnerability metadata and documents.
+
+/** An advisory: how a vulnerability affects an artifact. v2 only reads advisories; imports and v1 write them. */
 export const advisories = defineResource({
   kind: 'advisory',
   plural: 'advisories',
@@ -21,13 +24,13 @@ export const advisories = defineResource({
     { key: advisoryKey(group, advisoryId), taken: `an advisory ${advisoryId} exists in this organization` },
   ],
   orders: { artifact_name: (advisory) => advisory.artifactName },
-  // Those of v1; and ids are random, so that each new one would touch a page of its own in every index.
+  // Only v1 has these orders. Advisory ids are random, so that each insert would touch another page of every index.
   rareOrders: {
     advisory_id: (advisory) => advisory.advisoryId,
     aliases: ({ aliases }) => aliases[0] ?? '',
     delete_time: ({ deleteTime }) => (deleteTime ? timeKey(Math.max(0, timestampMs(deleteTime))) : ''),
   },
-  references: { ids: idsOf },
+  references: { ids: idKeysOf },
   facets: {
     artifact_names: (advisory) => [advisory.artifactName],
     artifact_types: (advisory) => [advisory.artifactType],
@@ -38,24 +41,24 @@ export const advisories = defineResource({
     event_review_states: ({ events }) => events.map((event) => String(event.reviewState)),
     event_authors: ({ events }) => events.map((event) => event.author),
     event_reviewers: ({ events }) => events.map((event) => event.reviewer),
-    event_types: ({ events }) => events.map((event) => String(typeOf(event))),
-    latest_event_type: ({ events }) => events.slice(-1).map((event) => String(typeOf(event))),
-    words: wordsOf,
+    event_types: ({ events }) => events.map((event) => String(eventTypeOf(event))),
+    latest_event_type: ({ events }) => events.slice(-1).map((event) => String(eventTypeOf(event))),
+    words: searchWordsOf,
   },
-  // Whoever watches advisories asks for the newest. Every other order would be one more row for each of some twenty facets.
+  // Most filtered lists ask for the newest. Each further order would need a row for each of some twenty facet values.
   facetOrders: ['update_time'],
   filters: {
-    advisory_ids: { anyOf: 'ids', as: idAs('advisory') },
-    legacy_advisory_ids: { anyOf: 'ids', as: idAs('legacy') },
-    aliases: { anyOf: 'ids', as: idAs('alias') },
-    // Advisories are kept for origin packages, and that is what they call the artifact.
+    advisory_ids: { anyOf: 'ids', as: idKey('advisory') },
+    legacy_advisory_ids: { anyOf: 'ids', as: idKey('legacy') },
+    aliases: { anyOf: 'ids', as: idKey('alias') },
+    // The artifact of an advisory is the origin package.
     origin: { anyOf: 'artifact_names' },
     exclude_event_authors: { noneOf: 'event_authors' },
-    query: { allOf: searched },
+    query: { allOf: toSearchFilters },
   },
 });
 
-/** Within an organization: what one imports must not stand in the way of another. */
+/** Advisory ids are unique within an organization, so that imports of different organizations cannot conflict. */
 export const advisoryKey = (group: string, advisoryId: string): string => `${rootOf(group)}/${advisoryId}`;
 
 export const advisoryOperations = (engine: Engine): Operations =>

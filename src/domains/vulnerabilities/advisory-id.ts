@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { ALPHABET, advisoryIdOf } from '../../formats/advisory-id.ts';
+import { ADVISORY_ID_ALPHABET, formatAdvisoryId } from '../../formats/advisories/advisory-id.ts';
 
-export { advisoryIdFrom, isAdvisoryId } from '../../formats/advisory-id.ts';
+export { deriveAdvisoryId, isAdvisoryId } from '../../formats/advisories/advisory-id.ts';
 
-/** One of 20^12, so that no two ever meet: `CGA-2c5g-9xvw-m7q4`. */
-export const newAdvisoryId = (): string => advisoryIdOf(() => randomInt(ALPHABET.length));
+/** A random id such as `CGA-2c5g-9xvw-m7q4`. There are 20^12, so that collisions are improbable. */
+export const newAdvisoryId = (): string => formatAdvisoryId(() => randomInt(ADVISORY_ID_ALPHABET.length));

@@ -9,31 +9,31 @@ import {
 import * as rules from '../../resource/rules.ts';
 import { isAdvisoryId } from './advisory-id.ts';
 
-/** Each can be filtered by, and an index key has its limits. */
+/** All texts are values of filters, and so parts of index keys, whose length is limited. */
 const text = rules.line(512);
-const id = (value: string): string | undefined => (/^\S*$/.test(value) ? text(value) : 'must have no spaces in it');
+const id = (value: string): string | undefined => (/^\S*$/.test(value) ? text(value) : 'must have no spaces');
 const time = (value: Timestamp | undefined): string | undefined =>
   value && (value.seconds < FIRST_SECOND || value.seconds > LAST_SECOND) ? 'must be in the years 1 to 9999' : undefined;
 const MAX_ALIASES = 100;
 const MAX_EVENTS = 200;
 const MAX_SEVERITIES = 20;
-/** What JSON can say (google.protobuf.Timestamp): the years 1 to 9999. */
+/** The range of google.protobuf.Timestamp: the years 1 to 9999. */
 const FIRST_SECOND = -62_135_596_800n;
 const LAST_SECOND = 253_402_300_799n;
 
-/** What is wrong with an advisory. But for the name of the artifact, not every source knows what the contract requires. */
+/** The problems of an advisory. Of the fields that the contract requires, many sources know only the artifact name. */
 export function advisoryProblems(advisory: Advisory): FieldViolation[] {
   const { advisoryId, legacyAdvisoryId, aliases, events, severities } = advisory;
-  const found: FieldViolation[] = [];
+  const problems: FieldViolation[] = [];
   const refuse = (field: string, description: string | undefined): void => {
-    if (description !== undefined) found.push({ field, description });
+    if (description !== undefined) problems.push({ field, description });
   };
   if (advisoryId !== '' && !isAdvisoryId(advisoryId)) refuse('advisory_id', 'must be of the form CGA-xxxx-xxxx-xxxx');
   if (aliases.length > MAX_ALIASES) refuse('aliases', `must have at most ${MAX_ALIASES} items`);
   if (events.length > MAX_EVENTS) refuse('events', `must have at most ${MAX_EVENTS} items`);
 
   if (severities.length > MAX_SEVERITIES) refuse('severities', `must have at most ${MAX_SEVERITIES} items`);
-  if (advisory.artifactName === '') refuse('artifact_name', 'must say which artifact is affected');
+  if (advisory.artifactName === '') refuse('artifact_name', 'is required: the name of the affected artifact');
 
   refuse('author', text(advisory.author));
   refuse('artifact_name', text(advisory.artifactName));
@@ -51,15 +51,15 @@ export function advisoryProblems(advisory: Advisory): FieldViolation[] {
     refuse(`severities[${at}].type`, Severity_TypeSchema.value[type] ? undefined : 'must be a known type');
     refuse(`severities[${at}].score`, text(score));
   }
-  for (const [at, event] of events.entries()) found.push(...eventProblems(event, `events[${at}]`));
-  return found;
+  for (const [at, event] of events.entries()) problems.push(...eventProblems(event, `events[${at}]`));
+  return problems;
 }
 
-/** What is wrong with one event, under the path that it has in the request. */
+/** The problems of an event. `path` is its path in the request. */
 export function eventProblems(event: AdvisoryEvent, path: string): FieldViolation[] {
   const { author, reviewer, reviewState, createTime, issue = '', type } = event;
   const problems: [field: string, description: string | undefined][] = [
-    [path, type.case === undefined ? 'must say what happened' : undefined],
+    [path, type.case === undefined ? 'must have a type' : undefined],
     [`${path}.create_time`, time(createTime)],
     [`${path}.review_state`, ReviewStateSchema.value[reviewState] ? undefined : 'must be a known state'],
     [`${path}.issue`, text(issue)],

@@ -16,6 +16,6 @@ const FILTERS: Readonly<Record<EventCase, EventTypeFilter>> = {
   patched: EventTypeFilter.PATCHED,
 };
 
-/** What a filter calls the type of an event. */
-export const typeOf = ({ type }: AdvisoryEvent): EventTypeFilter =>
+/** The value of the filters `event_types` and `latest_event_type` for an event. */
+export const eventTypeOf = ({ type }: AdvisoryEvent): EventTypeFilter =>
   type.case === undefined ? EventTypeFilter.UNSPECIFIED : FILTERS[type.case];

@@ -20,13 +20,13 @@ const fixed = (fixedVersion: string) => ({ case: 'fixed' as const, value: { fixe
 const noted = (note: string) => ({ case: 'fixNotPlanned' as const, value: { note } });
 const timeOf = (time: AdvisoryEvent['createTime']): number | undefined => time && timestampMs(time);
 
-test('new events get a uid below the advisory and times, and stand oldest first', () => {
-  const given = [
+test('new events get times and a uid below the advisory, and are sorted oldest first', () => {
+  const imported = [
     event(2000, { type: fixed('1') }),
     event(1000, { type: noted('no') }),
     event(undefined, { type: noted('x') }),
   ];
-  const events = replaceEvents(advisory, [], given, 1500);
+  const events = replaceEvents(advisory, [], imported, 1500);
   assert.deepEqual(
     events.map(({ type, createTime, updateTime }) => [type.case, timeOf(createTime), timeOf(updateTime)]),
     [
@@ -38,25 +38,25 @@ test('new events get a uid below the advisory and times, and stand oldest first'
   for (const { uid } of events) assert.equal(parentOf(uid), advisory);
   assert.equal(new Set(events.map(({ uid }) => uid)).size, 3);
   assert.ok(
-    given.every(({ uid }) => uid === ''),
-    'what was given is left alone',
+    imported.every(({ uid }) => uid === ''),
+    'the imported events are not modified',
   );
 });
 
-test('what is not given goes, and what is given twice is there once', () => {
+test('removes stored events that are not imported, and stores repeated ones once', () => {
   const [first, second] = [event(1000, { type: fixed('1') }), event(2000, { type: noted('no') })];
-  const known = replaceEvents(advisory, [], [first, second, first], 5000);
-  assert.equal(known.length, 2);
-  assert.deepEqual(replaceEvents(advisory, known, [second], 6000), [known[1]]);
-  assert.deepEqual(replaceEvents(advisory, known, [], 6000), []);
+  const storedEvents = replaceEvents(advisory, [], [first, second, first], 5000);
+  assert.equal(storedEvents.length, 2);
+  assert.deepEqual(replaceEvents(advisory, storedEvents, [second], 6000), [storedEvents[1]]);
+  assert.deepEqual(replaceEvents(advisory, storedEvents, [], 6000), []);
 });
 
-test('an event without a time is the one that says the same, whenever that was', () => {
-  const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1') })], 5000);
-  assert.deepEqual(replaceEvents(advisory, known, [event(undefined, { type: fixed('1') })], 9000), known);
+test('an event without a time matches one with the same content at any time', () => {
+  const storedEvents = replaceEvents(advisory, [], [event(1000, { type: fixed('1') })], 5000);
+  assert.deepEqual(replaceEvents(advisory, storedEvents, [event(undefined, { type: fixed('1') })], 9000), storedEvents);
 });
 
-test('who wrote and reviewed an event stays, unless the record says otherwise', () => {
+test('author and reviewer of an event stay, unless the record has others', () => {
   const reviewed = {
     author: 'ann',
     reviewer: 'bob',
@@ -64,20 +64,20 @@ test('who wrote and reviewed an event stays, unless the record says otherwise', 
     issue: 'https://issues.test/1',
   };
   const findings = new Uint8Array([1, 2]);
-  const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), ...reviewed, findings })], 5000);
-  assert.deepEqual(replaceEvents(advisory, known, [event(1000, { type: fixed('1') })], 6000), known);
+  const storedEvents = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), ...reviewed, findings })], 5000);
+  assert.deepEqual(replaceEvents(advisory, storedEvents, [event(1000, { type: fixed('1') })], 6000), storedEvents);
 
   const renamed = event(1000, { type: fixed('1'), author: 'eve' });
-  const [changed, another] = replaceEvents(advisory, known, [renamed], 6000);
+  const [changed, another] = replaceEvents(advisory, storedEvents, [renamed], 6000);
   assert.equal(another, undefined);
-  assert.deepEqual(changed, { ...known[0], author: 'eve', updateTime: timestampFromMs(6000) });
+  assert.deepEqual(changed, { ...storedEvents[0], author: 'eve', updateTime: timestampFromMs(6000) });
 });
 
-test('a review that was made here stands, and an event that waits for one may come reviewed', () => {
+test('a stored review takes precedence, and an import can review a pending event', () => {
   const { PENDING, APPROVED, REJECTED } = ReviewState;
-  const after = (stored: ReviewState, given: ReviewState) => {
-    const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), reviewState: stored })], 5000);
-    return replaceEvents(advisory, known, [event(1000, { type: fixed('1'), reviewState: given })], 6000)[0]
+  const after = (stored: ReviewState, imported: ReviewState) => {
+    const storedEvents = replaceEvents(advisory, [], [event(1000, { type: fixed('1'), reviewState: stored })], 5000);
+    return replaceEvents(advisory, storedEvents, [event(1000, { type: fixed('1'), reviewState: imported })], 6000)[0]
       ?.reviewState;
   };
   assert.equal(after(REJECTED, APPROVED), REJECTED);
@@ -86,36 +86,36 @@ test('a review that was made here stands, and an event that waits for one may co
   assert.equal(after(PENDING, ReviewState.UNSPECIFIED), PENDING);
 });
 
-test('an event that says something else of the same time was rewritten, and must be reviewed again', () => {
+test('an event with other content at the same time is rewritten, and loses its review', () => {
   const reviewed = { author: 'ann', reviewer: 'bob', reviewState: ReviewState.APPROVED };
-  const known = replaceEvents(
+  const storedEvents = replaceEvents(
     advisory,
     [],
     [event(1000, { type: fixed('1'), ...reviewed }), event(1000, { type: fixed('2'), ...reviewed })],
     5000,
   );
-  const given = [event(1000, { type: fixed('3') }), event(1000, { type: fixed('2') })];
-  const events = replaceEvents(advisory, known, given, 6000);
-  assert.deepEqual(events[1], known[1], 'the one that still says the same is not taken for the rewritten one');
+  const imported = [event(1000, { type: fixed('3') }), event(1000, { type: fixed('2') })];
+  const events = replaceEvents(advisory, storedEvents, imported, 6000);
+  assert.deepEqual(events[1], storedEvents[1], 'the unchanged event is not taken for the rewritten one');
   assert.deepEqual(events[0], {
-    ...known[0],
-    type: { case: 'fixed', value: create(AdvisoryEventSchema, given[0]).type.value },
+    ...storedEvents[0],
+    type: { case: 'fixed', value: create(AdvisoryEventSchema, imported[0]).type.value },
     reviewer: '',
     reviewState: ReviewState.UNSPECIFIED,
     updateTime: timestampFromMs(6000),
   });
 });
 
-test('another time or type is another event', () => {
-  const known = replaceEvents(advisory, [], [event(1000, { type: fixed('1') })], 5000);
+test('an event with another time or type is a new event', () => {
+  const storedEvents = replaceEvents(advisory, [], [event(1000, { type: fixed('1') })], 5000);
   for (const other of [event(1001, { type: fixed('1') }), event(1000, { type: noted('1') })]) {
-    const [only, another] = replaceEvents(advisory, known, [other], 6000);
+    const [only, another] = replaceEvents(advisory, storedEvents, [other], 6000);
     assert.equal(another, undefined);
-    assert.notEqual(only?.uid, known[0]?.uid);
+    assert.notEqual(only?.uid, storedEvents[0]?.uid);
   }
 });
 
-test('whatever was there: the same record again changes nothing, and what is there says what the record says', () => {
+test('any stored events: the result has the contents of the record, and importing it again changes nothing', () => {
   const arbitrary = fc.array(
     fc.record({
       ms: fc.option(fc.constantFrom(1000, 2000, 3000), { nil: undefined }),
@@ -125,13 +125,13 @@ test('whatever was there: the same record again changes nothing, and what is the
     { maxLength: 6 },
   );
   const events = arbitrary.map((all) => all.map(({ ms, ...init }) => event(ms, init)));
-  const says = (all: readonly AdvisoryEvent[]) => new Set(all.map(({ type }) => JSON.stringify(type)));
+  const contentsOf = (all: readonly AdvisoryEvent[]) => new Set(all.map(({ type }) => JSON.stringify(type)));
   fc.assert(
-    fc.property(events, events, (before, given) => {
-      const known = replaceEvents(advisory, [], before, 5000);
-      const after = replaceEvents(advisory, known, given, 6000);
-      assert.deepEqual(says(after), says(given));
-      assert.deepEqual(replaceEvents(advisory, after, given, 7000), after);
+    fc.property(events, events, (before, imported) => {
+      const storedEvents = replaceEvents(advisory, [], before, 5000);
+      const after = replaceEvents(advisory, storedEvents, imported, 6000);
+      assert.deepEqual(contentsOf(after), contentsOf(imported));
+      assert.deepEqual(replaceEvents(advisory, after, imported, 7000), after);
       assert.equal(new Set(after.map(({ uid }) => uid)).size, after.length);
     }),
     { seed: 7, numRuns: 500 },

@@ -8,14 +8,16 @@ import {
 import { isReviewed } from './reviews.ts';
 
 /**
- * The events of an advisory after a record came in: those of the record, oldest first. What happened when makes an event.
- * One that was there stays the same event and keeps what the record does not say, and a review that was made here; one
- * that says something else of the same time was rewritten, which nobody has reviewed.
+ * The events of an advisory after an import: those of the record, oldest first.
+ * - A stored event with the same time and content keeps its uid, its review if it has one, and its values of all fields
+ *   that the record leaves empty.
+ * - A stored event with the same time and type but other content is rewritten, and takes its review from the record.
+ * - All other events of the record are new. Stored events that the record does not have are removed.
  */
 export function replaceEvents(
   advisory: string,
   stored: readonly AdvisoryEvent[],
-  given: readonly AdvisoryEvent[],
+  imported: readonly AdvisoryEvent[],
   now: number,
 ): AdvisoryEvent[] {
   const contents = new Map<AdvisoryEvent, string>();
@@ -24,40 +26,42 @@ export function replaceEvents(
     contents.set(event, content);
     return content;
   };
-  const left = [...stored];
-  const take = (fits: (known: AdvisoryEvent) => boolean): AdvisoryEvent | undefined => {
-    const at = left.findIndex(fits);
-    return at < 0 ? undefined : left.splice(at, 1)[0];
+  const unmatched = [...stored];
+  const takeMatch = (matches: (candidate: AdvisoryEvent) => boolean): AdvisoryEvent | undefined => {
+    const at = unmatched.findIndex(matches);
+    return at < 0 ? undefined : unmatched.splice(at, 1)[0];
   };
 
-  const wanted = mayRepeat(given) ? withoutRepeats(given, contentOf) : given;
-  const same = wanted.map((event) =>
-    take((known) => isAtTimeOf(event, known) && contentOf(known) === contentOf(event)),
+  const events = mayRepeat(imported) ? withoutRepeats(imported, contentOf) : imported;
+  // All equal events are matched before any rewritten one, so that a rewritten one cannot take the match of another.
+  const equalEvents = events.map((event) =>
+    takeMatch((candidate) => isSameTime(event, candidate) && contentOf(candidate) === contentOf(event)),
   );
-  return wanted
+  return events
     .map((event, i) => {
-      const known = same[i];
-      if (known) return confirmed(known, event, now);
-      const rewritten =
-        event.createTime && take((other) => other.type.case === event.type.case && isAtTimeOf(event, other));
-      return rewritten ? rewrittenAs(rewritten, event, now) : begun(advisory, event, now);
+      const equal = equalEvents[i];
+      if (equal) return mergeEvent(equal, event, now);
+      const old =
+        event.createTime &&
+        takeMatch((candidate) => candidate.type.case === event.type.case && isSameTime(event, candidate));
+      return old ? rewriteEvent(old, event, now) : newEvent(advisory, event, now);
     })
     .sort((a, b) => timeOf(a) - timeOf(b));
 }
 
-/** What happened, apart from when and from who says so. */
+/** The type and details of an event, encoded for comparison, without its times, author and review. */
 const encodeContent = ({ $typeName, type }: AdvisoryEvent): string => {
   const event = { $typeName, type, uid: '', author: '', reviewer: '', reviewState: 0, findings: new Uint8Array() };
   return Buffer.from(toBinary(AdvisoryEventSchema, event)).toString('latin1');
 };
 
-/** Whether two may be the same, by a look that costs nothing. */
+/** Whether two of the events may be equal. A cheap check that avoids encoding all events. */
 function mayRepeat(events: readonly AdvisoryEvent[]): boolean {
-  const moments = new Set(events.map((event) => `${event.type.case} ${timeOf(event)}`));
-  return moments.size < events.length || (events.length > 1 && events.some(({ createTime }) => !createTime));
+  const typesAndTimes = new Set(events.map((event) => `${event.type.case} ${timeOf(event)}`));
+  return typesAndTimes.size < events.length || (events.length > 1 && events.some(({ createTime }) => !createTime));
 }
 
-/** An event without a time repeats any that says the same. */
+/** Removes repeated events. An event without a time repeats any event with the same content. */
 function withoutRepeats(
   events: readonly AdvisoryEvent[],
   contentOf: (event: AdvisoryEvent) => string,
@@ -72,45 +76,45 @@ function withoutRepeats(
   });
 }
 
-/** An event that says no time may be of any time. */
-const isAtTimeOf = (given: AdvisoryEvent, known: AdvisoryEvent): boolean =>
-  given.createTime === undefined || timeOf(given) === timeOf(known);
+/** An imported event without a time matches any time. */
+const isSameTime = (imported: AdvisoryEvent, stored: AdvisoryEvent): boolean =>
+  imported.createTime === undefined || timeOf(imported) === timeOf(stored);
 
-function confirmed(known: AdvisoryEvent, given: AdvisoryEvent, now: number): AdvisoryEvent {
-  const event = signed(known, given);
-  // Files say of everything that it was published. Whoever looked at it here knows better.
-  if (!isReviewed(known)) {
-    event.reviewer = given.reviewer || known.reviewer;
-    event.reviewState = given.reviewState || known.reviewState;
+function mergeEvent(stored: AdvisoryEvent, imported: AdvisoryEvent, now: number): AdvisoryEvent {
+  const event = withImportedDetails(stored, imported);
+  // Files mark every event as approved. A review that was made on this server takes precedence.
+  if (!isReviewed(stored)) {
+    event.reviewer = imported.reviewer || stored.reviewer;
+    event.reviewState = imported.reviewState || stored.reviewState;
   }
-  const isSame =
-    event.author === known.author &&
-    event.reviewer === known.reviewer &&
-    event.reviewState === known.reviewState &&
-    event.issue === known.issue &&
-    Buffer.compare(event.findings, known.findings) === 0;
-  return isSame ? known : { ...event, updateTime: timestampFromMs(now) };
+  const isUnchanged =
+    event.author === stored.author &&
+    event.reviewer === stored.reviewer &&
+    event.reviewState === stored.reviewState &&
+    event.issue === stored.issue &&
+    Buffer.compare(event.findings, stored.findings) === 0;
+  return isUnchanged ? stored : { ...event, updateTime: timestampFromMs(now) };
 }
 
-const rewrittenAs = (known: AdvisoryEvent, given: AdvisoryEvent, now: number): AdvisoryEvent => ({
-  ...signed(known, given),
-  type: given.type,
-  reviewer: given.reviewer,
-  reviewState: given.reviewState,
+const rewriteEvent = (stored: AdvisoryEvent, imported: AdvisoryEvent, now: number): AdvisoryEvent => ({
+  ...withImportedDetails(stored, imported),
+  type: imported.type,
+  reviewer: imported.reviewer,
+  reviewState: imported.reviewState,
   updateTime: timestampFromMs(now),
 });
 
-/** A known event with what the record says about it besides what happened and who reviewed it. */
-function signed(known: AdvisoryEvent, given: AdvisoryEvent): AdvisoryEvent {
-  const event = { ...known, author: given.author || known.author };
-  if (given.issue !== undefined) event.issue = given.issue;
-  if (given.findings.length > 0) event.findings = given.findings;
+/** The stored event with the author, issue and findings of the imported one, as far as it has them. */
+function withImportedDetails(stored: AdvisoryEvent, imported: AdvisoryEvent): AdvisoryEvent {
+  const event = { ...stored, author: imported.author || stored.author };
+  if (imported.issue !== undefined) event.issue = imported.issue;
+  if (imported.findings.length > 0) event.findings = imported.findings;
   return event;
 }
 
-function begun(advisory: string, given: AdvisoryEvent, now: number): AdvisoryEvent {
-  const createTime = timestampFromMs(given.createTime ? timeOf(given) : now);
-  return { ...given, uid: newUid(advisory), createTime, updateTime: timestampFromMs(now) };
+function newEvent(advisory: string, imported: AdvisoryEvent, now: number): AdvisoryEvent {
+  const createTime = timestampFromMs(imported.createTime ? timeOf(imported) : now);
+  return { ...imported, uid: newUid(advisory), createTime, updateTime: timestampFromMs(now) };
 }
 
 const timeOf = ({ createTime }: AdvisoryEvent): number => (createTime ? timestampMs(createTime) : 0);

@@ -1,5 +1,5 @@
 import { denied } from '../../base/errors.ts';
-import { nameOf } from '../../contract/capabilities.ts';
+import { capabilityName } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import {
   type AdvisoryEvent,
@@ -9,13 +9,16 @@ import type { Caller } from '../../resource/caller.ts';
 
 const APPROVE = Capability.CAP_ADVISORIES_APPROVE;
 
-/** Whether the event claims that somebody has judged it. */
+/** Whether the event has a review: approved, rejected or changes requested. */
 export const isReviewed = ({ reviewState }: AdvisoryEvent): boolean => reviewState > ReviewState.PENDING;
 
-/** Whoever writes an event may not also be the one who waves it through, unless they hold that capability. */
-export const mayReview = (caller: Caller, uid: string): boolean => caller.can([APPROVE], uid);
+/** Whether the caller may set the review state of events. Writing an event does not include the right to approve it. */
+export const canReview = (caller: Caller, uid: string): boolean => caller.can([APPROVE], uid);
 
-export function requireReview(caller: Caller, uid: string): void {
-  if (mayReview(caller, uid)) return;
-  throw denied(`reviewing an event needs ${nameOf(APPROVE)} on ${uid}`, { capabilities: nameOf(APPROVE), scope: uid });
+export function requireCanReview(caller: Caller, uid: string): void {
+  if (canReview(caller, uid)) return;
+  throw denied(`reviewing an event needs ${capabilityName(APPROVE)} on ${uid}`, {
+    capabilities: capabilityName(APPROVE),
+    scope: uid,
+  });
 }

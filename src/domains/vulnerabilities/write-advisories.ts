@@ -19,73 +19,73 @@ import { deleteOne, insert, update } from '../../resource/write.ts';
 import { advisories } from './advisories.ts';
 import { newAdvisoryId } from './advisory-id.ts';
 import { advisoryProblems, eventProblems } from './advisory-rules.ts';
-import { isReviewed, requireReview } from './reviews.ts';
+import { isReviewed, requireCanReview } from './reviews.ts';
 
-/** Stores a new advisory with its events. What the caller may, the contract has checked; all but reviews. */
-export async function createAdvisory(ctx: WriteContext, group: string, given: Advisory): Promise<Advisory> {
+/** Stores a new advisory with its events. The pipeline has checked the capabilities, except that for reviews. */
+export async function createAdvisory(ctx: WriteContext, group: string, advisory: Advisory): Promise<Advisory> {
   const { db, caller, now } = ctx;
-  refuse(advisoryProblems(given));
-  if (given.events.some(isReviewed)) requireReview(caller, group);
+  refuse(advisoryProblems(advisory));
+  if (advisory.events.some(isReviewed)) requireCanReview(caller, group);
   await requireParent(db.forShare, advisories, group);
   const uid = timeOrderedUid(group, now);
   const message: Advisory = {
-    ...given,
-    advisoryId: given.advisoryId || newAdvisoryId(),
-    author: given.author || caller.uid,
-    events: oldestFirst(given.events.map((event) => begun(ctx, uid, event))),
+    ...advisory,
+    advisoryId: advisory.advisoryId || newAdvisoryId(),
+    author: advisory.author || caller.uid,
+    events: oldestFirst(advisory.events.map((event) => newEvent(ctx, uid, event))),
   };
   return (await insert(db, advisories, { message, uid, parent: group }, now)).message;
 }
 
-/** Replaces all but the events, which have methods of their own: whoever leaves them out does not mean to delete them. */
-export async function updateAdvisory(ctx: WriteContext, given: Advisory): Promise<Advisory> {
-  const before = await held(ctx, given.uid);
+/** Replaces all fields except the severities, and the events, which have methods of their own. */
+export async function updateAdvisory(ctx: WriteContext, advisory: Advisory): Promise<Advisory> {
+  const before = await findForUpdate(ctx, advisory.uid);
   const { uid, advisoryId, createTime, updateTime, severities, events } = before.message;
-  if (given.advisoryId !== '' && given.advisoryId !== advisoryId) {
+  if (advisory.advisoryId !== '' && advisory.advisoryId !== advisoryId) {
     throw invalid('advisory_id', 'cannot be changed after creation');
   }
-  const author = given.author || before.message.author;
-  const after = { ...given, uid, advisoryId, author, createTime, updateTime, severities, events } as Advisory;
+  const author = advisory.author || before.message.author;
+  const after = { ...advisory, uid, advisoryId, author, createTime, updateTime, severities, events } as Advisory;
   refuse(advisoryProblems(after));
   return store(ctx, before, after);
 }
 
 export async function deleteAdvisory(ctx: WriteContext, uid: string): Promise<void> {
-  await deleteOne(ctx.db, advisories, await held(ctx, uid));
+  await deleteOne(ctx.db, advisories, await findForUpdate(ctx, uid));
 }
 
-export async function createEvent(ctx: WriteContext, advisory: string, given: AdvisoryEvent): Promise<AdvisoryEvent> {
-  refuse(eventProblems(given, 'advisory_event'));
-  if (isReviewed(given)) requireReview(ctx.caller, advisory);
-  const before = await held(ctx, advisory);
-  const event = begun(ctx, advisory, given);
-  await putEvents(ctx, before, [...before.message.events, event]);
-  return event;
+export async function createEvent(ctx: WriteContext, advisory: string, event: AdvisoryEvent): Promise<AdvisoryEvent> {
+  refuse(eventProblems(event, 'advisory_event'));
+  if (isReviewed(event)) requireCanReview(ctx.caller, advisory);
+  const before = await findForUpdate(ctx, advisory);
+  const created = newEvent(ctx, advisory, event);
+  await putEvents(ctx, before, [...before.message.events, created]);
+  return created;
 }
 
-/** Replaces an event. One that is changed must be reviewed again; who says it was, must be one who may. */
-export async function updateEvent(ctx: WriteContext, given: AdvisoryEvent): Promise<AdvisoryEvent> {
-  refuse(eventProblems(given, 'advisory_event'));
-  const { uid } = given;
-  const before = await held(ctx, parentOf(uid));
+/** Replaces an event. A caller that sets a reviewed state needs the capability for reviews, unless nothing changes. */
+export async function updateEvent(ctx: WriteContext, replacement: AdvisoryEvent): Promise<AdvisoryEvent> {
+  refuse(eventProblems(replacement, 'advisory_event'));
+  const { uid } = replacement;
+  const before = await findForUpdate(ctx, parentOf(uid));
   const { events } = before.message;
-  const known = events.find((event) => event.uid === uid);
-  if (!known) throw notFound('advisory event', uid);
-  const createTime = timestampFromMs(timeOf(given.createTime ? given : known));
-  const event = { ...signed(ctx, given), uid, createTime, ...(known.updateTime && { updateTime: known.updateTime }) };
-  if (equals(AdvisoryEventSchema, event, known)) return known;
-  if (isReviewed(event)) requireReview(ctx.caller, uid);
+  const stored = events.find((each) => each.uid === uid);
+  if (!stored) throw notFound('advisory event', uid);
+  const createTime = timestampFromMs(timeOf(replacement.createTime ? replacement : stored));
+  const times = { createTime, ...(stored.updateTime && { updateTime: stored.updateTime }) };
+  const event = { ...withDefaultAuthors(ctx, replacement), uid, ...times };
+  if (equals(AdvisoryEventSchema, event, stored)) return stored;
+  if (isReviewed(event)) requireCanReview(ctx.caller, uid);
   const changed = { ...event, updateTime: timestampFromMs(ctx.now) };
   await putEvents(
     ctx,
     before,
-    events.map((one) => (one === known ? changed : one)),
+    events.map((each) => (each === stored ? changed : each)),
   );
   return changed;
 }
 
-/** The advisory, kept from changing until the transaction ends. */
-async function held({ db }: WriteContext, uid: string): Promise<Stored<Advisory>> {
+async function findForUpdate({ db }: WriteContext, uid: string): Promise<Stored<Advisory>> {
   const stored = await find(db.forUpdate, advisories, uid);
   if (!stored) throw notFound(advisories.kind, uid);
   return stored;
@@ -109,17 +109,17 @@ async function store(
   return before.message;
 }
 
-function begun(ctx: WriteContext, advisory: string, given: AdvisoryEvent): AdvisoryEvent {
+function newEvent(ctx: WriteContext, advisory: string, event: AdvisoryEvent): AdvisoryEvent {
   const time = timestampFromMs(ctx.now);
-  const createTime = given.createTime ? timestampFromMs(timeOf(given)) : time;
-  return { ...signed(ctx, given), uid: newUid(advisory), createTime, updateTime: time };
+  const createTime = event.createTime ? timestampFromMs(timeOf(event)) : time;
+  return { ...withDefaultAuthors(ctx, event), uid: newUid(advisory), createTime, updateTime: time };
 }
 
-/** With the names of those who wrote and reviewed it: the caller, unless another is said. */
-function signed({ caller }: WriteContext, given: AdvisoryEvent): AdvisoryEvent {
-  const reviewState = given.reviewState || ReviewState.PENDING;
-  const reviewer = given.reviewer || (isReviewed(given) ? caller.uid : '');
-  return { ...given, author: given.author || caller.uid, reviewer, reviewState };
+/** Sets the caller as author and reviewer where the event names none. */
+function withDefaultAuthors({ caller }: WriteContext, event: AdvisoryEvent): AdvisoryEvent {
+  const reviewState = event.reviewState || ReviewState.PENDING;
+  const reviewer = event.reviewer || (isReviewed(event) ? caller.uid : '');
+  return { ...event, author: event.author || caller.uid, reviewer, reviewState };
 }
 
 const oldestFirst = (events: readonly AdvisoryEvent[]): AdvisoryEvent[] =>

@@ -1,13 +1,13 @@
-import { type JsonObject, objectIn, objectsIn, textIn, textsIn, timeIn } from '../lenient.ts';
+import { type JsonObject, objectIn, objectsIn, textIn, textsIn, timeIn } from '../lenient-json.ts';
 import type { Sbom, SbomPackage, SbomRelation } from './sbom.ts';
 
-/** JSON of CycloneDX: https://cyclonedx.org/docs/1.6/json/ */
+/** Whether this is CycloneDX in JSON: https://cyclonedx.org/docs/1.6/json/ */
 export const isCycloneDx = ({ bomFormat }: JsonObject): boolean => bomFormat === 'CycloneDX';
 
 export function readCycloneDx(json: JsonObject): Sbom {
   const metadata = objectIn(json.metadata);
   const subject = objectIn(metadata.component);
-  const components = nested(json.components);
+  const components = flattenComponents(json.components);
   const isFile = ({ type }: JsonObject): boolean => type === 'file';
   return {
     format: 'cyclonedx',
@@ -25,15 +25,15 @@ export function readCycloneDx(json: JsonObject): Sbom {
   };
 }
 
-/** Components hold components. Walked without recursion, as deep as they may be. */
-function nested(value: unknown): JsonObject[] {
-  const found = objectsIn(value);
-  // An array grows while it is walked. One by one: as arguments of one call, too many would not fit on the stack.
-  for (const component of found) for (const inner of objectsIn(component.components)) found.push(inner);
-  return found;
+/** Returns all components, also those inside of other components. Not recursive, because they may be nested deeply. */
+function flattenComponents(value: unknown): JsonObject[] {
+  const components = objectsIn(value);
+  // The loop also visits what it appends. One push for each, because too many arguments of a call overflow the stack.
+  for (const component of components) for (const inner of objectsIn(component.components)) components.push(inner);
+  return components;
 }
 
-/** A list until version 1.4, and an object with a list of components since. */
+/** The tools are a list up to version 1.4, and since then an object with a list of components. */
 const toolsIn = (tools: unknown): string[] =>
   (Array.isArray(tools) ? objectsIn(tools) : objectsIn(objectIn(tools).components)).map(({ name, version }) =>
     [textIn(name), textIn(version)].filter(Boolean).join(' '),

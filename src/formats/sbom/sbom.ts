@@ -1,13 +1,10 @@
-import { isObject, type JsonObject } from '../lenient.ts';
-import { isCycloneDx, readCycloneDx } from './cyclonedx.ts';
-import { isSpdx, readSpdx } from './spdx.ts';
-
-/** What a bill of materials says, as far as both formats can say it. */
+/** The content of a software bill of materials that both formats can express. */
 export interface Sbom {
   readonly format: 'spdx' | 'cyclonedx';
   readonly name: string;
   readonly tools: readonly string[];
   readonly authors: readonly string[];
+  /** In milliseconds. */
   readonly created: number | undefined;
   readonly packages: readonly SbomPackage[];
   readonly files: readonly SbomFile[];
@@ -20,7 +17,7 @@ export interface SbomPackage {
   readonly version: string;
   readonly license: string;
   readonly description: string;
-  /** Empty when it has none. */
+  /** Empty if the package has none. */
   readonly purl: string;
 }
 
@@ -35,14 +32,3 @@ export interface SbomRelation {
   readonly type: 'describes' | 'contains' | 'depends on' | 'generated from';
   readonly to: string;
 }
-
-/** Reads either format; nothing when it is neither. */
-export function readSbom(json: unknown): Sbom | undefined {
-  if (!isObject(json)) return undefined;
-  return readers.find(({ fits }) => fits(json))?.read(json);
-}
-
-const readers: readonly { fits(json: JsonObject): boolean; read(json: JsonObject): Sbom }[] = [
-  { fits: isSpdx, read: readSpdx },
-  { fits: isCycloneDx, read: readCycloneDx },
-];

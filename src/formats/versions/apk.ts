@@ -1,4 +1,4 @@
-import { compareDigits, compareText, ordered } from './order.ts';
+import { compareDigits, compareText, createComparator } from './comparator.ts';
 
 /** `1.2.3b_rc1_p2~c0ffee-r4` */
 const VERSION = /^\d+(?:\.\d+)*[a-z]?(?:_(?:alpha|beta|pre|rc|cvs|svn|git|hg|p)\d*)*(?:~[0-9a-f]+)?(?:-r\d+)?$/;
@@ -7,10 +7,10 @@ const BEFORE_RELEASE = ['_alpha', '_beta', '_pre', '_rc'];
 const AFTER_RELEASE = ['_cvs', '_svn', '_git', '_hg', '_p'];
 
 /**
- * What may stand at one place of two versions, from the oldest: `1_rc` is older than `1`, and `1` than `1-r1`, `1_p`, `1b`
- * and `1.1`, in this order (apk-tools, src/version.c).
+ * The types of parts at the same position of two versions, oldest first: `1_rc` is older than `1`, and `1` is older
+ * than `1-r1`, `1_p`, `1b` and `1.1`, in this order (apk-tools, src/version.c).
  */
-const Rank = { early: 0, end: 1, revision: 2, commit: 3, count: 4, late: 5, letter: 6, number: 7 } as const;
+const Rank = { preRelease: 0, end: 1, revision: 2, commit: 3, count: 4, postRelease: 5, letter: 6, number: 7 } as const;
 
 interface Part {
   readonly rank: (typeof Rank)[keyof typeof Rank];
@@ -20,10 +20,11 @@ interface Part {
 
 const END: Part = { rank: Rank.end, text: '' };
 
-export const compareApk = ordered(parse, (a, b) => {
-  for (let at = 0; at < Math.max(a.length, b.length); at++) {
-    const found = compareParts(a[at] ?? END, b[at] ?? END);
-    if (found !== 0) return found;
+/** Compares versions of Alpine and Wolfi packages. */
+export const compareApk = createComparator(parse, (a, b) => {
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const order = compareParts(a[index] ?? END, b[index] ?? END);
+    if (order !== 0) return order;
   }
   return 0;
 });
@@ -31,26 +32,26 @@ export const compareApk = ordered(parse, (a, b) => {
 function parse(text: string): Part[] | undefined {
   if (!VERSION.test(text)) return undefined;
   let isRelease = true;
-  return [...text.matchAll(PART)].map(([part], at): Part => {
+  return [...text.matchAll(PART)].map(([part], index): Part => {
     if (BEFORE_RELEASE.includes(part) || AFTER_RELEASE.includes(part)) isRelease = false;
-    if (BEFORE_RELEASE.includes(part)) return { rank: Rank.early, text: part };
-    if (AFTER_RELEASE.includes(part)) return { rank: Rank.late, text: part };
+    if (BEFORE_RELEASE.includes(part)) return { rank: Rank.preRelease, text: part };
+    if (AFTER_RELEASE.includes(part)) return { rank: Rank.postRelease, text: part };
     if (part.startsWith('~')) return { rank: Rank.commit, text: part };
     if (part.startsWith('-r')) return { rank: Rank.revision, text: part.slice(2) };
     if (/^[a-z]$/.test(part)) return { rank: Rank.letter, text: part };
-    return { rank: isRelease ? Rank.number : Rank.count, text: part, isFirst: at === 0 };
+    return { rank: isRelease ? Rank.number : Rank.count, text: part, isFirst: index === 0 };
   });
 }
 
 function compareParts(a: Part, b: Part): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   switch (a.rank) {
-    case Rank.early:
+    case Rank.preRelease:
       return BEFORE_RELEASE.indexOf(a.text) - BEFORE_RELEASE.indexOf(b.text);
-    case Rank.late:
+    case Rank.postRelease:
       return AFTER_RELEASE.indexOf(a.text) - AFTER_RELEASE.indexOf(b.text);
     case Rank.number:
-      // After a dot, a leading zero makes a decimal fraction: 1.05 is older than 1.1.
+      // After a dot, a number with a leading zero is a decimal fraction: 1.05 is older than 1.1.
       if (!a.isFirst && (a.text.startsWith('0') || b.text.startsWith('0'))) return compareText(a.text, b.text);
       return compareDigits(a.text, b.text);
     case Rank.count:

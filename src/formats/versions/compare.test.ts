@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import semver from 'semver';
-import { compareVersions, type VersionRules } from './compare.ts';
+import { compareVersions, type VersionScheme } from './compare.ts';
 
-/** Oldest first; `=` joins versions that count as the same. */
-const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
+/** Oldest first. `=` joins versions that are equal. */
+const orders: Readonly<Record<VersionScheme, readonly string[]>> = {
   apk: [
     'nonsense',
     '0.9',
@@ -170,20 +170,20 @@ const ladders: Readonly<Record<VersionRules, readonly string[]>> = {
   ],
 };
 
-for (const [rules, ladder] of Object.entries(ladders) as [VersionRules, readonly string[]][]) {
-  test(`${rules}: every step of the ladder is above all below it`, () => {
-    const steps = ladder.flatMap((step, height) => step.split(' = ').map((version) => ({ version, height })));
+for (const [scheme, order] of Object.entries(orders) as [VersionScheme, readonly string[]][]) {
+  test(`${scheme}: each version is newer than all before it in the list`, () => {
+    const steps = order.flatMap((step, position) => step.split(' = ').map((version) => ({ version, position })));
     for (const a of steps) {
       for (const b of steps) {
-        const found = Math.sign(compareVersions(rules, a.version, b.version));
-        assert.equal(found, Math.sign(a.height - b.height), `${a.version} and ${b.version}`);
+        const found = Math.sign(compareVersions(scheme, a.version, b.version));
+        assert.equal(found, Math.sign(a.position - b.position), `${a.version} and ${b.version}`);
       }
     }
   });
 
-  /** Looks like a version of these rules more often than not. */
-  const like = fc.oneof(
-    fc.constantFrom(...ladder.flatMap((step) => step.split(' = '))),
+  /** Mostly texts that look like versions of the scheme. */
+  const versionLike = fc.oneof(
+    fc.constantFrom(...order.flatMap((step) => step.split(' = '))),
     fc
       .array(
         fc.constantFrom(...['0', '1', '2', '00', '10', '.', '-', '_', '~', '^', ':', '+', 'a', 'rc', 'p', '-r1']),
@@ -195,10 +195,10 @@ for (const [rules, ladder] of Object.entries(ladders) as [VersionRules, readonly
     fc.string({ maxLength: 6 }),
   );
 
-  test(`${rules}: any texts can be sorted`, () => {
+  test(`${scheme}: any texts can be sorted`, () => {
     fc.assert(
-      fc.property(like, like, like, (a, b, c) => {
-        const sign = (x: string, y: string): number => Math.sign(compareVersions(rules, x, y));
+      fc.property(versionLike, versionLike, versionLike, (a, b, c) => {
+        const sign = (x: string, y: string): number => Math.sign(compareVersions(scheme, x, y));
         assert.equal(sign(a, a), 0);
         assert.equal(sign(a, b), 0 - sign(b, a));
         if (sign(a, b) <= 0 && sign(b, c) <= 0) assert.ok(sign(a, c) <= 0, `${a} <= ${b} <= ${c}`);
@@ -208,7 +208,7 @@ for (const [rules, ladder] of Object.entries(ladders) as [VersionRules, readonly
   });
 }
 
-test('semver: what the package of npm reads, we order as it does', () => {
+test('semver: the order is that of the npm package semver', () => {
   const part = fc.constantFrom('0', '1', '2', '10');
   const id = fc.constantFrom('0', '1', '11', 'a', 'rc', 'rc1', '-', '1a');
   const semantic = fc
@@ -224,8 +224,8 @@ test('semver: what the package of npm reads, we order as it does', () => {
 
 const hasDpkg = spawnSync('dpkg', ['--version']).status === 0;
 
-test('deb: as dpkg orders them', { skip: !hasDpkg && 'dpkg is not here' }, () => {
-  const judged = (a: string, b: string): number =>
+test('deb: the order is that of dpkg', { skip: !hasDpkg && 'dpkg is not installed' }, () => {
+  const compareByDpkg = (a: string, b: string): number =>
     ['lt', 'eq', 'gt'].findIndex((is) => spawnSync('dpkg', ['--compare-versions', a, is, b]).status === 0) - 1;
   const parts = ['0', '1', '10', '01', '.', '.', '+', '~', 'a', 'Z', '-', '-1'];
   const version = fc
@@ -233,7 +233,7 @@ test('deb: as dpkg orders them', { skip: !hasDpkg && 'dpkg is not here' }, () =>
     .map(([epoch, rest]) => `${epoch}1${rest.join('')}0`);
   fc.assert(
     fc.property(version, version, (a, b) => {
-      assert.equal(Math.sign(compareVersions('deb', a, b)), judged(a, b), `${a} and ${b}`);
+      assert.equal(Math.sign(compareVersions('deb', a, b)), compareByDpkg(a, b), `${a} and ${b}`);
     }),
     { seed: 5, numRuns: 100 },
   );

@@ -7,7 +7,7 @@ import { comparePypi } from './pypi.ts';
 import { compareRpm } from './rpm.ts';
 import { compareNuget, compareSemver } from './semver.ts';
 
-const comparisons = {
+const comparators = {
   apk: compareApk,
   composer: compareComposer,
   deb: compareDebian,
@@ -19,11 +19,11 @@ const comparisons = {
   semver: compareSemver,
 } as const;
 
-/** A family of packages that agree on what a newer version is. */
-export type VersionRules = keyof typeof comparisons;
+/** A way to order versions, which the packages of one or several ecosystems use. */
+export type VersionScheme = keyof typeof comparators;
 
 /**
- * Negative when `a` is older than `b`, positive when it is newer, by the rules of their ecosystem. What the rules do not
- * know as a version is older than all that they do, so that any texts can be sorted.
+ * Returns a negative number if `a` is older than `b`, and a positive one if it is newer. A text that is not a version
+ * of the scheme is older than all versions, so that any texts can be sorted.
  */
-export const compareVersions = (rules: VersionRules, a: string, b: string): number => comparisons[rules](a, b);
+export const compareVersions = (scheme: VersionScheme, a: string, b: string): number => comparators[scheme](a, b);

@@ -1,23 +1,23 @@
-import { ordered } from './order.ts';
+import { createComparator } from './comparator.ts';
 import { compareNumbers } from './semver.ts';
 
 interface Version {
   readonly numbers: readonly string[];
   readonly stage: number;
   readonly count: readonly string[];
-  /** Still on its way to what the rest says. */
+  /** A development version before the one that the other parts name. */
   readonly isDev: boolean;
 }
 
 const VERSION =
   /^v?(\d+(?:\.\d+)*)(?:[._-]?(stable|beta|b|rc|alpha|a|patch|pl|p)(?:[.-]?(\d+(?:[.-]\d+)*))?)?([.-]?dev)?(?:\+\S*)?$/i;
 
-/** From the oldest; what says nothing is a release. */
+/** Oldest first. The empty stage is a release. */
 const STAGES = ['dev', 'alpha', 'beta', 'rc', '', 'patch'];
-const SAME = new Map(Object.entries({ a: 'alpha', b: 'beta', stable: '', pl: 'patch', p: 'patch' }));
+const STAGE_ALIASES = new Map(Object.entries({ a: 'alpha', b: 'beta', stable: '', pl: 'patch', p: 'patch' }));
 
-/** Versions of PHP packages, as Composer orders them; names of branches are none. */
-export const compareComposer = ordered(
+/** Compares versions of PHP packages like Composer. Branch names are not versions. */
+export const compareComposer = createComparator(
   parse,
   (a, b) =>
     compareNumbers(a.numbers, b.numbers) ||
@@ -27,13 +27,13 @@ export const compareComposer = ordered(
 );
 
 function parse(text: string): Version | undefined {
-  const found = VERSION.exec(text);
-  if (!found) return undefined;
-  const [, numbers = '', stage = '', count = '', dev] = found;
+  const match = VERSION.exec(text);
+  if (!match) return undefined;
+  const [, numbers = '', stage = '', count = '', dev] = match;
   const word = stage.toLowerCase() || (dev === undefined ? '' : 'dev');
   return {
     numbers: numbers.split('.'),
-    stage: STAGES.indexOf(SAME.get(word) ?? word),
+    stage: STAGES.indexOf(STAGE_ALIASES.get(word) ?? word),
     count: count.split(/[.-]/),
     isDev: dev !== undefined,
   };

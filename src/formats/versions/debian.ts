@@ -1,4 +1,4 @@
-import { compareDigits, ordered } from './order.ts';
+import { compareDigits, createComparator } from './comparator.ts';
 
 interface Version {
   readonly epoch: string;
@@ -6,14 +6,14 @@ interface Version {
   readonly revision: string;
 }
 
-/** Versions of Debian packages, as Debian Policy 5.6.12 orders them. */
-export const compareDebian = ordered(
+/** Compares versions of Debian packages (Debian Policy 5.6.12). */
+export const compareDebian = createComparator(
   parse,
   (a, b) =>
     compareDigits(a.epoch, b.epoch) || compareText(a.upstream, b.upstream) || compareText(a.revision, b.revision),
 );
 
-/** The revision is what follows the last dash. A colon belongs to the epoch, or stands behind one. */
+/** The revision follows the last dash. The upstream version may contain colons only if there is an epoch. */
 function parse(text: string): Version | undefined {
   const [, epoch, rest = ''] = /^(?:(\d+):)?([A-Za-z0-9.+~:-]+)$/.exec(text) ?? [];
   const cut = rest.lastIndexOf('-');
@@ -23,30 +23,31 @@ function parse(text: string): Version | undefined {
   return { epoch: epoch ?? '0', upstream, revision };
 }
 
-/** Texts and numbers take turns; each finds its like in the other version, or nothing. */
+/** Compares the parts in pairs of a text and a number. Missing parts are empty. */
 function compareText(a: string, b: string): number {
   const left = partsOf(a);
   const right = partsOf(b);
-  for (let at = 0; at < Math.max(left.length, right.length); at += 2) {
-    const found =
-      compareLetters(left[at] ?? '', right[at] ?? '') || compareDigits(left[at + 1] ?? '', right[at + 1] ?? '');
-    if (found !== 0) return found;
+  for (let index = 0; index < Math.max(left.length, right.length); index += 2) {
+    const order =
+      compareLetters(left[index] ?? '', right[index] ?? '') ||
+      compareDigits(left[index + 1] ?? '', right[index + 1] ?? '');
+    if (order !== 0) return order;
   }
   return 0;
 }
 
-/** `1.10~rc` gives '', 1, '.', 10, '~rc'. */
+/** Returns '', 1, '.', 10, '~rc' for `1.10~rc`. */
 const partsOf = (text: string): string[] => text.split(/(\d+)/);
 
 function compareLetters(a: string, b: string): number {
-  for (let at = 0; at < Math.max(a.length, b.length); at++) {
-    const found = weightOf(a[at]) - weightOf(b[at]);
-    if (found !== 0) return found;
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const order = weightOf(a[index]) - weightOf(b[index]);
+    if (order !== 0) return order;
   }
   return 0;
 }
 
-/** A tilde comes even before the end, letters before all else. */
+/** A tilde sorts before the end, and letters sort before all other characters. */
 function weightOf(character: string | undefined): number {
   if (character === undefined) return 0;
   if (character === '~') return -1;

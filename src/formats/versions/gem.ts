@@ -1,17 +1,17 @@
-import { compareDigits, compareText, ordered } from './order.ts';
+import { compareDigits, compareText, createComparator } from './comparator.ts';
 
 const VERSION = /^\d+(?:\.[0-9a-z]+)*(?:-[0-9a-z-]+(?:\.[0-9a-z-]+)*)?$/i;
 
-/** Versions of Ruby gems (Gem::Version): numbers and words of any count, where `1.0.rc1` is older than `1.0`. */
-export const compareGem = ordered(parse, (a, b) => {
-  for (let at = 0; at < Math.max(a.length, b.length); at++) {
-    const found = compareParts(a[at] ?? '0', b[at] ?? '0');
-    if (found !== 0) return found;
+/** Compares versions of Ruby gems (Gem::Version), such as `1.0.rc1`, which is older than `1.0`. */
+export const compareGem = createComparator(parse, (a, b) => {
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const order = compareParts(a[index] ?? '0', b[index] ?? '0');
+    if (order !== 0) return order;
   }
   return 0;
 });
 
-/** Zeros before the first word mean nothing: `1.0.rc` is `1.rc`. */
+/** Removes the zeros before the first word: `1.0.rc` is the same version as `1.rc`. */
 function parse(text: string): readonly string[] | undefined {
   if (!VERSION.test(text)) return undefined;
   const parts = text.replaceAll('-', '.pre.').match(/\d+|[a-z]+/gi) ?? [];
@@ -23,7 +23,7 @@ function parse(text: string): readonly string[] | undefined {
 
 const isNumber = (part: string): boolean => /^\d/.test(part);
 
-/** Words are older than numbers, also than the zero that stands for nothing. */
+/** Words are older than numbers, also than the zero for a missing part. */
 function compareParts(a: string, b: string): number {
   if (isNumber(a) !== isNumber(b)) return isNumber(a) ? 1 : -1;
   return isNumber(a) ? compareDigits(a, b) : compareText(a, b);

@@ -1,4 +1,4 @@
-import { compareDigits, compareText, ordered } from './order.ts';
+import { compareDigits, compareText, createComparator } from './comparator.ts';
 
 interface Version {
   readonly epoch: string;
@@ -6,36 +6,36 @@ interface Version {
   readonly release: string;
 }
 
-/** Versions of RPM packages (rpm-version(7)). */
-export const compareRpm = ordered(
+/** Compares versions of RPM packages (rpm-version(7)). */
+export const compareRpm = createComparator(
   parse,
   (a, b) => compareDigits(a.epoch, b.epoch) || compareParts(a.version, b.version) || compareParts(a.release, b.release),
 );
 
 function parse(text: string): Version | undefined {
-  const found = /^(?:(\d+):)?([^\s:-]+)(?:-([^\s:-]+))?$/.exec(text);
-  if (!found) return undefined;
-  const [, epoch = '0', version = '', release = ''] = found;
+  const match = /^(?:(\d+):)?([^\s:-]+)(?:-([^\s:-]+))?$/.exec(text);
+  if (!match) return undefined;
+  const [, epoch = '0', version = '', release = ''] = match;
   return { epoch, version, release };
 }
 
-/** What lies between the parts does not count: `1.0` and `1_0` are the same. */
+/** Separators are ignored: `1.0` and `1_0` are equal. */
 const PART = /\d+|[A-Za-z]+|[~^]/g;
 
 function compareParts(a: string, b: string): number {
   const left = a.match(PART) ?? [];
   const right = b.match(PART) ?? [];
-  for (let at = 0; at < Math.max(left.length, right.length); at++) {
-    const [one = '', other = ''] = [left[at], right[at]];
-    const found = rankOf(one) - rankOf(other) || (isNumber(one) ? compareDigits(one, other) : compareText(one, other));
-    if (found !== 0) return found;
+  for (let index = 0; index < Math.max(left.length, right.length); index++) {
+    const [one = '', other = ''] = [left[index], right[index]];
+    const order = rankOf(one) - rankOf(other) || (isNumber(one) ? compareDigits(one, other) : compareText(one, other));
+    if (order !== 0) return order;
   }
   return 0;
 }
 
 const isNumber = (part: string): boolean => /^\d/.test(part);
 
-/** From the oldest: a tilde comes before the end, a caret right after it, and numbers are newer than words. */
+/** Oldest first: tilde, end, caret, word, number. */
 function rankOf(part: string): number {
   if (part === '~') return 0;
   if (part === '') return 1;

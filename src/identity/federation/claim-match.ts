@@ -3,47 +3,56 @@ import { canonicalIssuer } from '../../base/issuer-url.ts';
 import { matchesPattern } from '../../base/pattern.ts';
 import type { Identity_ClaimMatch } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 
-/** The name of the first claim that is not as an identity asks for it; nothing when all of them are. */
-export function mismatch(match: Identity_ClaimMatch, claims: JWTPayload, ourAudience: string): string | undefined {
+/** Returns the name of the first claim that does not match, or undefined when all claims match. */
+export function findMismatchedClaim(
+  match: Identity_ClaimMatch,
+  claims: JWTPayload,
+  defaultAudience: string,
+): string | undefined {
   if (!issuerMatches(match, claims.iss)) return 'iss';
   if (!subjectMatches(match, claims.sub)) return 'sub';
-  if (!audienceMatches(match, claims.aud, ourAudience)) return 'aud';
+  if (!audienceMatches(match, claims.aud, defaultAudience)) return 'aud';
   for (const [name, value] of Object.entries(match.claims)) {
-    if (!textsOf(claims, name).includes(value)) return name;
+    if (!stringsOf(claims, name).includes(value)) return name;
   }
   for (const [name, pattern] of Object.entries(match.claimPatterns)) {
-    if (!textsOf(claims, name).some((text) => matchesPattern(pattern, text))) return name;
+    if (!stringsOf(claims, name).some((text) => matchesPattern(pattern, text))) return name;
   }
   return undefined;
 }
 
+/** The error message for a claim that does not match. It does not reveal the value that would match. */
+export const mismatchMessage = (claim: string): string =>
+  `invalid "${claim}" in the token: it does not match the identity or identity provider. ` +
+  'Use another token, or request another identity';
+
 export function issuerMatches({ iss }: Identity_ClaimMatch, claim: unknown): boolean {
-  if (!isText(claim)) return false;
+  if (!isNonEmptyString(claim)) return false;
   const issuer = canonicalIssuer(claim);
   if (iss.case === 'issuer') return canonicalIssuer(iss.value) === issuer;
   return iss.case === 'issuerPattern' && matchesPattern(iss.value, issuer);
 }
 
 function subjectMatches({ sub }: Identity_ClaimMatch, claim: unknown): boolean {
-  if (!isText(claim)) return false;
+  if (!isNonEmptyString(claim)) return false;
   if (sub.case === 'subject') return sub.value === claim;
   return sub.case === 'subjectPattern' && matchesPattern(sub.value, claim);
 }
 
-function audienceMatches({ aud }: Identity_ClaimMatch, claim: unknown, ourAudience: string): boolean {
-  if (aud.case !== 'audiencePattern') return hasAudience(claim, [aud.value ?? ourAudience]);
-  return audiences(claim).some((audience) => matchesPattern(aud.value, audience));
+function audienceMatches({ aud }: Identity_ClaimMatch, claim: unknown, defaultAudience: string): boolean {
+  if (aud.case !== 'audiencePattern') return hasAudience(claim, [aud.value ?? defaultAudience]);
+  return audiencesOf(claim).some((audience) => matchesPattern(aud.value, audience));
 }
 
-/** Whether a token is meant for one of these. */
-export const hasAudience = (claim: unknown, wanted: readonly string[]): boolean =>
-  audiences(claim).some((audience) => wanted.includes(audience));
+/** Whether an `aud` claim contains one of the accepted audiences. */
+export const hasAudience = (claim: unknown, accepted: readonly string[]): boolean =>
+  audiencesOf(claim).some((audience) => accepted.includes(audience));
 
-/** One text or several (RFC 7519, section 4.1.3). */
-const audiences = (claim: unknown): string[] => [claim].flat().filter(isText);
+/** An `aud` claim is a string or a list of strings (RFC 7519, section 4.1.3). */
+const audiencesOf = (claim: unknown): string[] => [claim].flat().filter(isNonEmptyString);
 
-/** The values of a claim as text: a list has several, an object has none. */
-function textsOf(claims: JWTPayload, name: string): string[] {
+/** Returns the values of a claim as strings. A list has several, an object has none. */
+function stringsOf(claims: JWTPayload, name: string): string[] {
   if (!Object.hasOwn(claims, name)) return [];
   return [claims[name]].flat().flatMap((value) => {
     if (typeof value === 'string') return [value];
@@ -51,4 +60,4 @@ function textsOf(claims: JWTPayload, name: string): string[] {
   });
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== '';

@@ -5,7 +5,7 @@ import { DISCOVERY, newKey, startIssuer } from '../../../test/support/issuer.ts'
 import { silent } from '../../../test/support/server.ts';
 import { fetchJson } from '../outgoing/fetch-json.ts';
 import { OutgoingError } from '../outgoing/permitted-url.ts';
-import { createIssuers } from './issuer-keys.ts';
+import { createIssuerKeys } from './issuer-keys.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,22 +15,23 @@ const one = newKey('one');
 const two = newKey('two');
 const three = newKey('three');
 
-/** An honest issuer, and somebody who knows it. */
+/** Starts an issuer, and creates the key cache. */
 async function setUp(t: TestContext, { allowPrivate = true } = {}) {
   const issuer = await startIssuer(t, one);
   const time = { now: Date.UTC(2030, 0, 1) };
   const fetch = (url: string) => fetchJson(url, { allowPrivate });
-  const issuers = createIssuers({ fetchJson: fetch, clock: () => time.now, log: silent });
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => time.now, log: silent });
   const ids = async (kid: string, url = issuer.url) =>
-    (await issuers.keysFor(url, { alg: 'ES256', kid })).map(({ id }) => id).join();
-  /** How often the keys have been fetched. */
+    (await issuerKeys.keysFor(url, { alg: 'ES256', kid })).map(({ id }) => id).join();
+  /** Returns how often the keys were fetched. */
   const fetches = () => issuer.requests.filter((path) => path === '/keys').length;
-  return { issuer, issuers, time, ids, fetches };
+  return { issuer, issuerKeys, time, ids, fetches };
 }
 
-const because = (reason: RegExp) => (error: unknown) => error instanceof OutgoingError && reason.test(error.message);
+const outgoingError = (reason: RegExp) => (error: unknown) =>
+  error instanceof OutgoingError && reason.test(error.message);
 
-test('keys are found by discovery, once an hour', async (t) => {
+test('keys are fetched by discovery, once an hour', async (t) => {
   const { issuer, time, ids, fetches } = await setUp(t);
   assert.equal(await ids('one'), 'one');
   assert.deepEqual(issuer.requests, [DISCOVERY, '/keys']);
@@ -43,7 +44,7 @@ test('keys are found by discovery, once an hour', async (t) => {
   assert.equal(fetches(), 2);
 });
 
-test('an issuer may ask for less than an hour, within reason', async (t) => {
+test('Cache-Control can shorten the hour, down to five minutes', async (t) => {
   const { issuer, time, ids, fetches } = await setUp(t);
   const lifetimes: [string, number][] = [
     ['max-age=600', 10 * MINUTE],
@@ -67,28 +68,28 @@ test('an issuer may ask for less than an hour, within reason', async (t) => {
   }
 });
 
-test('an issuer keeps its path, and the slash at its end', async (t) => {
+test('the path and the trailing slash of an issuer are significant', async (t) => {
   const { issuer, ids } = await setUp(t);
   const jwks_uri = `${issuer.url}/keys`;
   issuer.documents[`/realms/a${DISCOVERY}`] = { issuer: `${issuer.url}/realms/a`, jwks_uri };
   issuer.documents[`/realms/b${DISCOVERY}`] = { issuer: `${issuer.url}/realms/b/`, jwks_uri };
   assert.equal(await ids('one', `${issuer.url}/realms/a`), 'one');
   assert.equal(await ids('one', `${issuer.url}/realms/b/`), 'one');
-  await assert.rejects(ids('one', `${issuer.url}/realms/b`), because(/names another issuer/));
+  await assert.rejects(ids('one', `${issuer.url}/realms/b`), outgoingError(/names another issuer/));
 });
 
-test('Google by its short name is asked at its URL', async () => {
-  const asked: string[] = [];
+test('the short issuer name of Google is resolved to its URL', async () => {
+  const urls: string[] = [];
   const fetch = async (url: string) => {
-    asked.push(url);
+    urls.push(url);
     throw new OutgoingError('no network here');
   };
-  const issuers = createIssuers({ fetchJson: fetch, clock: () => 0, log: silent });
-  await assert.rejects(issuers.keysFor('accounts.google.com', { alg: 'RS256', kid: 'x' }), OutgoingError);
-  assert.deepEqual(asked, [`https://accounts.google.com${DISCOVERY}`]);
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silent });
+  await assert.rejects(issuerKeys.keysFor('accounts.google.com', { alg: 'RS256', kid: 'x' }), OutgoingError);
+  assert.deepEqual(urls, [`https://accounts.google.com${DISCOVERY}`]);
 });
 
-test('an unknown key id is a reason to fetch, once a minute', async (t) => {
+test('unknown key ids cause at most one fetch a minute', async (t) => {
   const { issuer, time, ids, fetches } = await setUp(t);
   await ids('one');
   time.now += 1;
@@ -106,25 +107,25 @@ test('an unknown key id is a reason to fetch, once a minute', async (t) => {
   assert.equal(fetches(), 3);
 });
 
-test('many who ask at once make one fetch', async (t) => {
+test('concurrent requests share one fetch', async (t) => {
   const { ids, fetches } = await setUp(t);
   await Promise.all(Array.from({ length: 50 }, () => ids('one')));
   assert.equal(fetches(), 1);
 });
 
-test('a failure is remembered for ten seconds', async (t) => {
+test('a failure is cached for ten seconds', async (t) => {
   const { issuer, time, ids } = await setUp(t);
   issuer.answer = (_, res) => res.writeHead(500).end();
-  await assert.rejects(ids('one'), because(/status 500/));
+  await assert.rejects(ids('one'), outgoingError(/status 500/));
   issuer.answer = undefined;
   time.now += 10 * SECOND - 1;
-  await assert.rejects(ids('one'), because(/status 500/));
+  await assert.rejects(ids('one'), outgoingError(/status 500/));
   assert.equal(issuer.requests.length, 1);
   time.now += 1;
   assert.equal(await ids('one'), 'one');
 });
 
-test('old keys bridge a failure for six hours, and nobody waits for the issuer after it has failed once', async (t) => {
+test('stale keys are used for six hours after a failure, without waiting for the issuer again', async (t) => {
   const { issuer, time, ids } = await setUp(t);
   await ids('one');
   const fetched = time.now;
@@ -133,7 +134,7 @@ test('old keys bridge a failure for six hours, and nobody waits for the issuer a
   assert.equal(await ids('one'), 'one');
   assert.equal(issuer.requests.length, 3);
 
-  // Now it hangs; the answer comes all the same.
+  // The issuer hangs now. The stale keys are returned without waiting.
   const hanging: ServerResponse[] = [];
   issuer.answer = (_, res) => void hanging.push(res);
   time.now += 10 * SECOND;
@@ -146,10 +147,10 @@ test('old keys bridge a failure for six hours, and nobody waits for the issuer a
   time.now = fetched + 6 * HOUR - 1;
   assert.equal(await ids('one'), 'one');
   time.now += 1 + 10 * SECOND;
-  await assert.rejects(ids('one'), because(/status 503/));
+  await assert.rejects(ids('one'), outgoingError(/status 503/));
 });
 
-test('an issuer that hangs holds up nobody but those who need it', async (t) => {
+test('an issuer that hangs does not delay requests for other issuers', async (t) => {
   const { issuer: slow, ids } = await setUp(t);
   const { issuer: quick } = await setUp(t);
   const hanging: ServerResponse[] = [];
@@ -158,21 +159,21 @@ test('an issuer that hangs holds up nobody but those who need it', async (t) => 
   assert.equal(await ids('one', quick.url), 'one');
   while (hanging.length === 0) await new Promise(setImmediate);
   for (const res of hanging) res.destroy();
-  await assert.rejects(waiting, because(/cannot be reached/));
+  await assert.rejects(waiting, outgoingError(/cannot be reached/));
 });
 
-test('keys of a hundred issuers can be fetched at a time', async () => {
+test('the keys of at most a hundred issuers are fetched at the same time', async () => {
   const { promise: never, reject } = Promise.withResolvers<never>();
-  const issuers = createIssuers({ fetchJson: () => never, clock: () => 0, log: silent });
-  const ask = (i: number) => issuers.keysFor(`https://i${i}.example.com`, { alg: 'ES256', kid: 'x' });
-  const waiting = Array.from({ length: 100 }, (_, i) => assert.rejects(ask(i), /over/));
-  await assert.rejects(ask(100), because(/too many issuers/));
+  const issuerKeys = createIssuerKeys({ fetchJson: () => never, clock: () => 0, log: silent });
+  const keysFor = (i: number) => issuerKeys.keysFor(`https://i${i}.example.com`, { alg: 'ES256', kid: 'x' });
+  const waiting = Array.from({ length: 100 }, (_, i) => assert.rejects(keysFor(i), /over/));
+  await assert.rejects(keysFor(100), outgoingError(/too many issuers/));
   reject(new OutgoingError('over'));
   await Promise.all(waiting);
-  await assert.rejects(ask(101), because(/over/));
+  await assert.rejects(keysFor(101), outgoingError(/over/));
 });
 
-test('issuers that do not exist push out none that does', async (t) => {
+test('issuers that do not exist do not evict existing ones', async (t) => {
   const { ids, fetches } = await setUp(t);
   await ids('one');
   for (let i = 0; i < 1100; i++) await assert.rejects(ids('one', `https://127.0.0.1:1/${i}/..`), OutgoingError);
@@ -180,15 +181,15 @@ test('issuers that do not exist push out none that does', async (t) => {
   assert.equal(fetches(), 1);
 });
 
-test('what an issuer must not answer', async (t) => {
+test('invalid responses of an issuer are refused', async (t) => {
   const { issuer, time, ids } = await setUp(t);
   const jwks_uri = `${issuer.url}/keys`;
   const discoveries: [unknown, RegExp][] = [
     [{ issuer: 'https://accounts.google.com', jwks_uri }, /names another issuer/],
     [{ issuer: `${issuer.url}/`, jwks_uri }, /names another issuer/],
     [{ jwks_uri }, /names another issuer/],
-    [{ issuer: issuer.url }, /names no keys/],
-    [{ issuer: issuer.url, jwks_uri: [jwks_uri] }, /names no keys/],
+    [{ issuer: issuer.url }, /has no "jwks_uri"/],
+    [{ issuer: issuer.url, jwks_uri: [jwks_uri] }, /has no "jwks_uri"/],
     [{ issuer: issuer.url, jwks_uri: 'file:///etc/passwd' }, /does not begin with https/],
     [{ issuer: issuer.url, jwks_uri: 'http://10.0.0.1/keys' }, /does not begin with https/],
     [{ issuer: issuer.url, jwks_uri: '/keys' }, /not a URL/],
@@ -196,40 +197,40 @@ test('what an issuer must not answer', async (t) => {
   for (const [discovery, reason] of discoveries) {
     issuer.documents[DISCOVERY] = discovery;
     time.now += MINUTE;
-    await assert.rejects(ids('one'), because(reason));
+    await assert.rejects(ids('one'), outgoingError(reason));
   }
   issuer.documents[DISCOVERY] = { issuer: issuer.url, jwks_uri };
   const symmetric = { kty: 'oct', k: 'AAAA' };
   for (const keys of [undefined, {}, [], [symmetric], [one.privateKey.export({ format: 'jwk' })]]) {
     issuer.documents['/keys'] = { keys };
     time.now += MINUTE;
-    await assert.rejects(ids('one'), because(/no usable keys/));
+    await assert.rejects(ids('one'), outgoingError(/no usable keys/));
   }
   issuer.publish(...Array(101).fill(one));
   time.now += MINUTE;
-  await assert.rejects(ids('one'), because(/more than 100 keys/));
+  await assert.rejects(ids('one'), outgoingError(/more than 100 keys/));
   issuer.publish(...Array(99).fill(two), one);
   time.now += MINUTE;
   assert.match(await ids('one'), /one$/);
 });
 
-test('names that are no issuers, or lead elsewhere than they say, are not contacted', async (t) => {
+test('invalid issuer names are not contacted', async (t) => {
   const { issuer, ids } = await setUp(t);
   const names = ['', 'issuer', `${issuer.url}?`, `${issuer.url}/a/../b`, `${issuer.url}#`, 'http://example.com'];
-  for (const name of names) await assert.rejects(ids('one', name), because(/^its name must/));
+  for (const name of names) await assert.rejects(ids('one', name), outgoingError(/^its name must/));
   assert.deepEqual(issuer.requests, []);
 });
 
-test('keys at a private address are not fetched where those are not allowed', async (t) => {
+test('keys at a private address are not fetched unless private addresses are allowed', async (t) => {
   const { issuer } = await setUp(t);
   const discovery = { issuer: 'https://public.example.com', jwks_uri: issuer.url.replace('http:', 'https:') };
-  // Only the discovery document comes from a public place, which there is none of in a test.
+  // The discovery document is not fetched, because a test has no public server.
   const fetch = (url: string) =>
     url.endsWith(DISCOVERY)
       ? Promise.resolve({ json: discovery, maxAgeMs: undefined })
       : fetchJson(url, { allowPrivate: false });
-  const issuers = createIssuers({ fetchJson: fetch, clock: () => 0, log: silent });
-  const asked = issuers.keysFor('https://public.example.com', { alg: 'ES256', kid: 'one' });
-  await assert.rejects(asked, because(/no public address/));
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silent });
+  const keys = issuerKeys.keysFor('https://public.example.com', { alg: 'ES256', kid: 'one' });
+  await assert.rejects(keys, outgoingError(/no public address/));
   assert.deepEqual(issuer.requests, []);
 });

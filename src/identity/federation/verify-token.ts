@@ -9,105 +9,119 @@ import type {
   Identity_ClaimMatch,
   Identity_StaticKeys,
 } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import type { Claims } from '../tokens/jwt.ts';
-import { createProofs, type OpenToken, type Refusal } from '../tokens/token-signature.ts';
-import { hasAudience, issuerMatches, mismatch } from './claim-match.ts';
-import type { Issuers } from './issuer-keys.ts';
+import type { JwtClaims } from '../tokens/jwt.ts';
+import { createSignatureVerifier, type ThirdPartyToken, type TokenRejection } from '../tokens/token-signature.ts';
+import { findMismatchedClaim, hasAudience, issuerMatches, mismatchMessage } from './claim-match.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
 
-export type Verdict =
-  | { readonly claims: Claims; readonly refusal?: never }
-  | { readonly refusal: Refusal; readonly claims?: never };
+export type TokenVerification =
+  | { readonly claims: JwtClaims; readonly rejection?: never }
+  | { readonly rejection: TokenRejection; readonly claims?: never };
 
-/** Judges tokens of third parties. */
-export interface Verifier {
-  /** What a token claims, true or not: enough to look for those it might speak of, and for nothing else. */
-  unverifiedClaims(token: string): Verdict;
-  /** Whether a token proves to be an identity. `ourAudience` is whom it must be meant for unless the identity says. */
-  verify(token: string, identity: Identity, ourAudience: string): Promise<Verdict>;
-  /** Whether a token is genuine and comes from this issuer. Whether it is meant for us is left to the caller. */
-  verifyIssued(token: string, issuer: string): Promise<Verdict>;
+/** Verifies tokens of other issuers. */
+export interface FederatedTokenVerifier {
+  /** Decodes a token without verifying it. Use the claims only to find the identity or issuer to verify with. */
+  unverifiedClaims(token: string): TokenVerification;
+  /** Verifies that a token authenticates an identity. `defaultAudience` applies when the identity names no audience. */
+  verify(token: string, identity: Identity, defaultAudience: string): Promise<TokenVerification>;
+  /** Verifies that a token was issued by this issuer. The audience is not checked. */
+  verifyIssuedBy(token: string, issuer: string): Promise<TokenVerification>;
 }
 
-export interface VerifierOptions {
-  readonly issuers: Issuers;
+export interface FederatedTokenVerifierOptions {
+  readonly issuerKeys: IssuerKeys;
   readonly clock: Clock;
 }
 
 const MAX_KEY_SETS = 1000;
 
-export function createVerifier({ issuers, clock }: VerifierOptions): Verifier {
-  const proofs = createProofs(clock);
-  const keySets = createLru<string, KeySet>(MAX_KEY_SETS);
+export function createFederatedTokenVerifier(options: FederatedTokenVerifierOptions): FederatedTokenVerifier {
+  const { issuerKeys, clock } = options;
+  const signatures = createSignatureVerifier(clock);
+  const staticKeySets = createLru<string, KeySet>(MAX_KEY_SETS);
 
-  function keySetOf(jwks: string): KeySet {
+  function staticKeySetOf(jwks: string): KeySet {
     const digest = hash('sha256', jwks, 'base64url');
-    const known = keySets.get(digest);
-    if (known) return known;
+    const cached = staticKeySets.get(digest);
+    if (cached) return cached;
     const keys = usableKeys(parseKeySet(jwks) ?? []);
-    keySets.set(digest, keys);
+    staticKeySets.set(digest, keys);
     return keys;
   }
 
-  // The issuer comes first, for no other may be contacted. The rest is told only to those with a genuine token.
-  async function byClaims(text: string, token: OpenToken, match: Identity_ClaimMatch, ourAudience: string) {
+  // The issuer is checked first, because only issuers that an identity names may be contacted. The other claims are
+  // checked after the signature, so that only the holder of an authentic token learns whether they match.
+  async function verifyClaimMatch(text: string, token: ThirdPartyToken, match: Identity_ClaimMatch, audience: string) {
     const { iss = '' } = token.claims;
-    if (!issuerMatches(match, iss)) return invalid('iss');
-    const flaw = await proofs.flawOf(text, token, (header) => issuers.keysFor(iss, header));
-    if (flaw) return flaw;
-    const claim = mismatch(match, token.claims, ourAudience);
-    return claim === undefined ? undefined : invalid(claim);
+    if (!issuerMatches(match, iss)) return rejectClaim('iss');
+    const rejection = await signatures.verify(text, token, (header) => issuerKeys.keysFor(iss, header));
+    if (rejection) return rejection;
+    const claim = findMismatchedClaim(match, token.claims, audience);
+    return claim === undefined ? undefined : rejectClaim(claim);
   }
 
-  async function byStaticKeys(text: string, token: OpenToken, keys: Identity_StaticKeys, ourAudience: string) {
+  async function verifyStaticKeys(text: string, token: ThirdPartyToken, keys: Identity_StaticKeys, audience: string) {
     const { iss, sub, aud } = token.claims;
     if (keys.expirationTime && timestampMs(keys.expirationTime) <= clock()) {
-      return cannotLogIn('the keys of this identity have expired');
+      return rejectIdentity('the static keys of this identity have expired; update the identity');
     }
-    if (iss !== keys.issuer) return invalid('iss');
-    const flaw = await proofs.flawOf(text, token, () => keySetOf(keys.issuerKeys));
-    if (flaw) return flaw;
-    if (sub !== keys.subject) return invalid('sub');
-    const audiences = keys.audiences.length > 0 ? keys.audiences : [ourAudience];
-    return hasAudience(aud, audiences) ? undefined : invalid('aud');
+    if (iss !== keys.issuer) return rejectClaim('iss');
+    const rejection = await signatures.verify(text, token, () => staticKeySetOf(keys.issuerKeys));
+    if (rejection) return rejection;
+    if (sub !== keys.subject) return rejectClaim('sub');
+    const audiences = keys.audiences.length > 0 ? keys.audiences : [audience];
+    return hasAudience(aud, audiences) ? undefined : rejectClaim('aud');
   }
 
-  function refusalOf(text: string, token: OpenToken, { relationship }: Identity, ourAudience: string) {
+  function verifyFor(text: string, token: ThirdPartyToken, identity: Identity, defaultAudience: string) {
+    const { relationship } = identity;
     switch (relationship.case) {
       case 'claimMatch':
-        return byClaims(text, token, relationship.value, ourAudience);
+        return verifyClaimMatch(text, token, relationship.value, defaultAudience);
       case 'staticKeys':
-        return byStaticKeys(text, token, relationship.value, ourAudience);
+        return verifyStaticKeys(text, token, relationship.value, defaultAudience);
       case 'awsIdentity':
-        return cannotLogIn('this is an AWS identity, and logging in as one is not possible yet');
       case 'servicePrincipal':
-        return cannotLogIn('this is a service principal, and logging in as one is not possible yet');
       case undefined:
-        return cannotLogIn('this identity does not say how it is proven');
+        return rejectIdentity(
+          loginUnsupportedMessage(identity) ?? 'this identity has no relationship; update it to match token claims',
+        );
     }
   }
 
   return {
     unverifiedClaims(text) {
-      const token = proofs.open(text);
-      return 'reason' in token ? { refusal: token } : { claims: token.claims };
+      const token = signatures.parse(text);
+      return 'reason' in token ? { rejection: token } : { claims: token.claims };
     },
 
-    async verify(text, identity, ourAudience) {
-      const token = proofs.open(text);
-      if ('reason' in token) return { refusal: token };
-      const refusal = await refusalOf(text, token, identity, ourAudience);
-      return refusal ? { refusal } : { claims: token.claims };
+    async verify(text, identity, defaultAudience) {
+      const token = signatures.parse(text);
+      if ('reason' in token) return { rejection: token };
+      const rejection = await verifyFor(text, token, identity, defaultAudience);
+      return rejection ? { rejection } : { claims: token.claims };
     },
 
-    async verifyIssued(text, issuer) {
-      const token = proofs.open(text);
-      if ('reason' in token) return { refusal: token };
-      if (canonicalIssuer(token.claims.iss ?? '') !== canonicalIssuer(issuer)) return { refusal: invalid('iss') };
-      const refusal = await proofs.flawOf(text, token, (header) => issuers.keysFor(issuer, header));
-      return refusal ? { refusal } : { claims: token.claims };
+    async verifyIssuedBy(text, issuer) {
+      const token = signatures.parse(text);
+      if ('reason' in token) return { rejection: token };
+      if (canonicalIssuer(token.claims.iss ?? '') !== canonicalIssuer(issuer)) return { rejection: rejectClaim('iss') };
+      const rejection = await signatures.verify(text, token, (header) => issuerKeys.keysFor(issuer, header));
+      return rejection ? { rejection } : { claims: token.claims };
     },
   };
 }
 
-const invalid = (claim: string): Refusal => ({ kind: 'claim', claim, reason: `invalid "${claim}"` });
-const cannotLogIn = (reason: string): Refusal => ({ kind: 'identity', reason });
+const UNSUPPORTED_RELATIONSHIPS: Readonly<Record<string, string>> = {
+  awsIdentity: 'AWS identities',
+  servicePrincipal: 'service principals',
+};
+
+/** Returns an error message for an identity that this server has no login for, and undefined for all others. */
+export function loginUnsupportedMessage({ relationship }: Identity): string | undefined {
+  const identities = UNSUPPORTED_RELATIONSHIPS[relationship.case ?? ''];
+  return identities && `${identities} cannot log in on this server yet; use an identity that matches token claims`;
+}
+
+const rejectClaim = (claim: string): TokenRejection => ({ kind: 'claim', claim, reason: mismatchMessage(claim) });
+const rejectIdentity = (reason: string): TokenRejection => ({ kind: 'identity', reason });

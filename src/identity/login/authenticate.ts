@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import type { Access } from '../../access/access.ts';
 import { createCaller } from '../../access/caller.ts';
+import type { GrantCache } from '../../access/grant-cache.ts';
 import { narrowGrants } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { unauthenticated } from '../../base/errors.ts';
@@ -9,95 +9,109 @@ import { createLru } from '../../base/lru.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import type { Caller } from '../../resource/caller.ts';
 import type { Reader } from '../../store/store.ts';
-import { grantsThrough } from '../federation/provider-grants.ts';
-import type { AuthenticateUpstream } from '../sts/exchange.ts';
-import { bearerToken, type OwnToken, type Tokens } from '../tokens/access-tokens.ts';
-import { isMeantFor } from '../tokens/audience.ts';
-import { requireStanding } from './login-validity.ts';
+import type { AuthenticateFederated } from '../federation/federated-login.ts';
+import { providerGrants } from '../federation/provider-grants.ts';
+import { type AccessTokens, bearerToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
+import { requireServerAudience } from '../tokens/audience.ts';
+import { requireValidLogin } from './login-validity.ts';
 
 export interface AuthenticatorOptions {
   readonly db: Reader;
   readonly clock: Clock;
-  readonly tokens: Pick<Tokens, 'verify'>;
-  readonly upstream: AuthenticateUpstream;
-  readonly access: Access;
-  /** Where clients reach this server: a token of ours must be meant for it. */
+  readonly accessTokens: Pick<AccessTokens, 'verify'>;
+  readonly authenticateFederated: AuthenticateFederated;
+  readonly grantCache: GrantCache;
+  /** The URL of this server, which must be an audience of access tokens. */
   readonly publicUrl: () => string;
-  /** Told about every identity that comes. */
-  readonly seen: (identity: string) => void;
+  /** Called for every authenticated request. */
+  readonly recordLastSeen: (identity: string) => void;
 }
 
-/** Answers who sent an `authorization` value: one of our own tokens, or a third party's that matches an identity. */
+/**
+ * Returns the function that determines the caller from an `authorization` value. It accepts access tokens and federated
+ * tokens that match an identity.
+ */
 export function createAuthenticator(
   options: AuthenticatorOptions,
 ): (authorization: string | undefined) => MaybePromise<Caller> {
-  const { db, clock, tokens, upstream, access, publicUrl, seen } = options;
+  const { db, clock, accessTokens, authenticateFederated, grantCache, publicUrl, recordLastSeen } = options;
 
-  // By digest, because a token in memory is a secret too.
-  const known = createLru<string, Known>(MAX_KNOWN);
+  // Keyed by digest, so that the cache contains no usable credentials.
+  const callers = createLru<string, CachedCaller>(MAX_CACHED);
 
-  async function ownCaller(own: OwnToken): Promise<Known['worth']> {
-    if (!isMeantFor(publicUrl(), own.audiences))
-      throw unauthenticated('invalid "aud" in the token: it is for somebody else');
-    const { relationship } = await requireStanding(db, own, clock());
-    const { identity, act, provider } = own;
-    const grants = [...(await access.grants(identity)), ...(await grantsThrough(db, provider))];
+  async function callerOf(accessToken: VerifiedAccessToken): Promise<ExpiringCaller> {
+    requireServerAudience(publicUrl(), accessToken.audiences);
+    const { relationship } = await requireValidLogin(db, accessToken, clock());
+    const { identity, act, provider } = accessToken;
+    const grants = [...(await grantCache.grants(identity)), ...(await providerGrants(db, provider))];
     const caller = createCaller(
       identity,
       { subject: identity, ...(act && { act: { ...act } }) },
-      narrowGrants(grants, own),
+      narrowGrants(grants, accessToken),
     );
     const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
-    return { caller, until: Math.min(own.expires, expiry ? timestampMs(expiry) : Infinity) };
+    return { caller, until: Math.min(accessToken.expires, expiry ? timestampMs(expiry) : Infinity) };
   }
 
-  async function foreignCaller(token: string): Promise<Caller> {
-    const { identity, issuer: iss, subject: sub, audiences, provider } = await upstream(token, {});
-    const grants = [...(await access.grants(identity)), ...(await grantsThrough(db, provider))];
-    return createCaller(identity, { subject: identity, act: { iss, sub, aud: audiences.join(',') } }, grants);
+  async function callerOfFederated(token: string): Promise<ExpiringCaller> {
+    const login = await authenticateFederated(token, {});
+    const { identity, issuer: iss, subject: sub, audiences, expires, provider } = login;
+    const grants = [...(await grantCache.grants(identity)), ...(await providerGrants(db, provider))];
+    const caller = createCaller(identity, { subject: identity, act: { iss, sub, aud: audiences.join(',') } }, grants);
+    return { caller, until: Math.min(expires, clock() + FEDERATED_CACHE_MS) };
   }
 
-  /** What a token of ours was worth the last time, unless anything about access has changed or its time is over. */
-  function remembered(digest: string, version: string | undefined): Caller | undefined {
-    const found = known.get(digest);
-    return found && found.version === version && clock() < found.worth.until ? found.worth.caller : undefined;
+  /** Returns the cached caller of a token, unless the access version has changed or the entry has expired. */
+  function findCached(digest: string, accessVersion: string | undefined): Caller | undefined {
+    const cached = callers.get(digest);
+    if (!cached || cached.accessVersion !== accessVersion) return undefined;
+    return clock() < cached.until ? cached.caller : undefined;
   }
 
-  async function prove(token: string, digest: string, version: string | undefined): Promise<Caller> {
-    const own = await tokens.verify(token);
-    if (own === undefined) return foreignCaller(token);
-    const worth = await ownCaller(own);
-    known.set(digest, { worth, version });
-    return worth.caller;
-  }
-
-  function met(caller: Caller): Caller {
-    seen(caller.uid);
+  async function verify(token: string, digest: string, accessVersion: string | undefined): Promise<Caller> {
+    const accessToken = await accessTokens.verify(token);
+    const { caller, until } = await (accessToken ? callerOf(accessToken) : callerOfFederated(token));
+    callers.set(digest, { caller, until, accessVersion });
     return caller;
   }
 
-  function recognize(token: string, digest: string, version: string | undefined): MaybePromise<Caller> {
-    const caller = remembered(digest, version);
-    return caller ? met(caller) : prove(token, digest, version).then(met);
+  function seen(caller: Caller): Caller {
+    recordLastSeen(caller.uid);
+    return caller;
   }
 
-  // Most callers are known, and cost no promise.
+  function authenticate(token: string, digest: string, accessVersion: string | undefined): MaybePromise<Caller> {
+    const caller = findCached(digest, accessVersion);
+    return caller ? seen(caller) : verify(token, digest, accessVersion).then(seen);
+  }
+
+  // Most callers are cached. They are returned without a promise.
   return (authorization) => {
     const token = bearerToken(authorization);
     if (token === '') throw unauthenticated('send a token as Authorization: Bearer <token>');
     const digest = hash('sha256', token, 'base64');
-    // Read before anything else about access, so that it can only be older than what is remembered under it.
-    const version = access.version();
-    return version instanceof Promise
-      ? version.then((newest) => recognize(token, digest, newest))
-      : recognize(token, digest, version);
+    // Read before everything else about access, so that the cached caller is never older than its access version.
+    const accessVersion = grantCache.accessVersion();
+    return accessVersion instanceof Promise
+      ? accessVersion.then((newest) => authenticate(token, digest, newest))
+      : authenticate(token, digest, accessVersion);
   };
 }
 
-const MAX_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
+/**
+ * Registry clients send the same federated token with every request of a pull. Changed keys of its
+ * issuer, and an identity that expires, take effect after this time at the latest. A revocation changes the access version.
+ */
+const FEDERATED_CACHE_MS = 5_000;
 
-interface Known {
-  readonly worth: { readonly caller: Caller; readonly until: number };
-  /** The access version that this is known under. Whatever else a token hangs on changes it: see requireStanding. */
-  readonly version: string | undefined;
+interface ExpiringCaller {
+  readonly caller: Caller;
+  /** When the token, or the keys of its identity, must be checked again. */
+  readonly until: number;
+}
+
+interface CachedCaller extends ExpiringCaller {
+  /** The entry is valid for this access version, which changes with everything that `requireValidLogin` checks. */
+  readonly accessVersion: string | undefined;
 }

@@ -8,49 +8,56 @@ import { identityProviders } from '../../domains/iam/identity-providers/identity
 import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
 
-/** What a token of ours or a refresh token remembers of the login it comes from. */
-export interface Standing {
+/** What access tokens and refresh tokens record about the login that they were issued from. */
+export interface LoginRecord {
   readonly identity: string;
-  /** When the login was, in milliseconds. */
-  readonly authenticated: number;
-  /** What the identity was proven by then. */
-  readonly proof: string;
-  /** Through which identity provider it was, if any. */
-  readonly provider?: Provider | undefined;
+  /** The time of the login in milliseconds. */
+  readonly authenticatedAt: number;
+  /** The result of `credentialFingerprintOf` at that time. */
+  readonly credentialFingerprint: string;
+  /** Present when the login was through an identity provider. */
+  readonly provider?: ProviderMembership | undefined;
 }
 
-/** An identity provider of ours, and those groups of a person at it that are worth a role here. */
-export interface Provider {
+/** The uid of an identity provider, and those groups of a user there that are mapped to roles. */
+export interface ProviderMembership {
   readonly uid: string;
   readonly groups: readonly string[];
 }
 
-/** A digest of how an identity is proven. It changes when other tokens than before are accepted for it. */
-export const proofOf = ({ relationship }: Identity): string =>
+/** Returns a digest of what an identity authenticates with. It changes when the identity accepts other tokens. */
+export const credentialFingerprintOf = ({ relationship }: Identity): string =>
   createHash('sha256')
     .update(toBinary(IdentitySchema, create(IdentitySchema, { relationship })))
     .digest('base64url')
     .slice(0, 22);
 
 /**
- * Refuses a login whose identity is gone, is proven in another way by now, or would not be let in any more: whoever
- * takes a login away takes its tokens along.
+ * Refuses a login that could not be repeated now, so that its tokens are revoked with it:
+ *
+ * - The identity was deleted.
+ * - The identity accepts other credentials than at the time of the login.
+ * - The static keys of the identity have expired.
+ * - The identity provider was deleted.
  */
-export async function requireStanding(db: Reader, login: Standing, now: number): Promise<Identity> {
+export async function requireValidLogin(db: Reader, login: LoginRecord, now: number): Promise<Identity> {
   const stored = await find(db, identities, login.identity);
-  // A person who left and came back has the same uid; what was issued before stays lost. Tokens know whole seconds only.
-  if (!stored || Math.floor(stored.created / 1000) * 1000 > login.authenticated) {
-    throw unauthenticated('the identity of this token was deleted');
+  // A user who was deleted and registers again gets the same uid, but earlier tokens stay invalid. JWT times are whole
+  // seconds.
+  if (!stored || Math.floor(stored.created / 1000) * 1000 > login.authenticatedAt) {
+    throw unauthenticated('the identity of this token was deleted; log in as another identity');
   }
-  const identity = stored.message as Identity;
-  if (proofOf(identity) !== login.proof) {
-    throw unauthenticated('the identity of this token is proven in another way by now; log in again');
+  const identity = stored.message;
+  if (credentialFingerprintOf(identity) !== login.credentialFingerprint) {
+    throw unauthenticated('the identity of this token accepts other credentials now; log in again');
   }
   const { relationship } = identity;
   const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
-  if (expiry && timestampMs(expiry) <= now) throw unauthenticated('the identity of this token has expired');
+  if (expiry && timestampMs(expiry) <= now) {
+    throw unauthenticated('the static keys of the identity of this token have expired; update the identity');
+  }
   if (login.provider && !(await find(db, identityProviders, login.provider.uid))) {
-    throw unauthenticated('the identity provider of this token was deleted');
+    throw unauthenticated('the identity provider of this token was deleted; log in through another one');
   }
   return identity;
 }

@@ -1,120 +1,135 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type DescMessage, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { JWTPayload } from 'jose';
 import { decodeJwt } from 'jose/jwt/decode';
 import { narrowGrants } from '../../access/token-scope.ts';
 import { isWithin, parentOf, ROOT } from '../../base/uid.ts';
-import { listOf, NO_CAPABILITIES, nameOf, setOf } from '../../contract/capabilities.ts';
-import type { Group } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import type { Identity } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import type { RoleBinding } from '../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
-import type { Role } from '../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { type WhoAmI_CapabilitySchema, WhoAmISchema } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
+import { capabilitiesIn, capabilityName, capabilitySetOf, NO_CAPABILITIES } from '../../contract/capabilities.ts';
+import {
+  Auth,
+  type WhoAmI_CapabilitySchema,
+  WhoAmISchema,
+} from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
-import { mappedGrants } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
+import { mappedRoles } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
 import { bindingsOf } from '../../domains/iam/roles/role-bindings.ts';
 import { roles } from '../../domains/iam/roles/roles.ts';
 import type { Resource } from '../../resource/definition.ts';
-import type { Operation } from '../../resource/operation.ts';
+import { type Operations, readOperation } from '../../resource/operation.ts';
 import { find, findAll } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
-import { bearerToken, type OwnToken, type Tokens } from '../tokens/access-tokens.ts';
-import type { Provider } from './login-validity.ts';
+import { type AccessTokens, bearerToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
+import type { ProviderMembership } from './login-validity.ts';
 
-/** Explains the caller's token. The pipeline has verified it by now. */
-export function whoAmI(tokens: Pick<Tokens, 'verify'>): Operation {
-  return {
-    mode: 'read',
-    async run({ db, caller, authorization }) {
-      const token = bearerToken(authorization);
-      const claims = decodeJwt(token);
-      const identity = (await find(db, identities, caller.uid))?.message as Identity | undefined;
-      const { iss = '', aud = [], exp, iat } = claims;
-      return create(WhoAmISchema, {
-        issuer: iss,
-        subject: caller.uid,
-        audience: [aud].flat(),
-        expiry: timeOf(exp),
-        issuedAt: timeOf(iat),
-        email: verifiedEmail(claims) || identity?.email || '',
-        profile: profileOf(claims),
-        capabilities: await capabilitiesOf(db, caller.uid, (await tokens.verify(token)) ?? {}),
-      });
-    },
-  };
-}
+/** Describes the caller and its token, which the pipeline has verified. */
+export const validateOperation = (accessTokens: Pick<AccessTokens, 'verify'>): Operations =>
+  readOperation(Auth.method.validate, async ({ db, caller, authorization }) => {
+    const token = bearerToken(authorization);
+    const claims = decodeJwt(token);
+    const identity = (await find(db, identities, caller.uid))?.message;
+    const { iss = '', aud = [], exp, iat } = claims;
+    return create(WhoAmISchema, {
+      issuer: iss,
+      subject: caller.uid,
+      audience: [aud].flat(),
+      expiry: timestampOf(exp),
+      issuedAt: timestampOf(iat),
+      email: verifiedEmail(claims) || identity?.email || '',
+      profile: profileOf(claims),
+      capabilities: await capabilitiesOf(db, caller.uid, (await accessTokens.verify(token)) ?? {}),
+    });
+  });
 
-/** The last second that a timestamp can be: some issuers make tokens that never end. */
+/** The last second that a Timestamp can represent. Some issuers issue tokens with a later expiry time. */
 const LAST_SECOND = 253_402_300_799;
 
-const timeOf = (seconds: number | undefined) =>
+const timestampOf = (seconds: number | undefined) =>
   seconds === undefined ? undefined : timestampFromMs(Math.min(Math.max(seconds, 0), LAST_SECOND) * 1000);
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const stringOrEmpty = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-const verifiedEmail = ({ email, email_verified }: JWTPayload): string => (email_verified === true ? text(email) : '');
+const verifiedEmail = ({ email, email_verified }: JWTPayload): string =>
+  email_verified === true ? stringOrEmpty(email) : '';
 
 function profileOf({ name, picture, given_name, family_name }: JWTPayload) {
   const profile = {
-    name: text(name),
-    picture: text(picture),
-    givenName: text(given_name),
-    familyName: text(family_name),
+    name: stringOrEmpty(name),
+    picture: stringOrEmpty(picture),
+    givenName: stringOrEmpty(given_name),
+    familyName: stringOrEmpty(family_name),
   };
   return Object.values(profile).some((value) => value !== '') ? profile : undefined;
 }
 
-type Entry = MessageInitShape<typeof WhoAmI_CapabilitySchema>;
+type CapabilityEntry = MessageInitShape<typeof WhoAmI_CapabilitySchema>;
 
-/** One entry for each role that the caller has on a group; under a token that is narrow, as many as it holds in. */
-async function capabilitiesOf(db: Reader, identity: string, own: Partial<OwnToken>): Promise<Entry[]> {
-  const given = await rolesOf(db, identity, own.provider);
-  const roleOf = await lookUp<Role>(
+/**
+ * Returns one entry for each role that the caller has at a group. With a restricted token, a role at an ancestor of its
+ * scopes becomes one entry for each scope, and roles that give nothing are omitted.
+ */
+async function capabilitiesOf(
+  db: Reader,
+  identity: string,
+  accessToken: Partial<VerifiedAccessToken>,
+): Promise<CapabilityEntry[]> {
+  const assigned = await assignedRoles(db, identity, accessToken.provider);
+  const roleByUid = await findByUid(
     db,
     roles,
-    given.values().map(({ roleUid }) => roleUid),
+    assigned.values().map(({ roleUid }) => roleUid),
   );
-  const held = given.flatMap(({ group, roleUid }) => {
-    const role = roleOf.get(roleUid);
+  const granted = assigned.flatMap(({ group, roleUid }) => {
+    const role = roleByUid.get(roleUid);
     if (!role) return [];
-    const grants = narrowGrants([{ group, capabilities: setOf(role.capabilities) }], own);
+    const grants = narrowGrants([{ group, capabilities: capabilitySetOf(role.capabilities) }], accessToken);
     return grants.map((grant) => ({ ...grant, role }));
   });
-  const isWhole = own.scopes === undefined && own.capabilities === undefined;
-  const kept = held
-    .filter(({ capabilities }) => isWhole || capabilities !== NO_CAPABILITIES)
+  const isUnrestricted = accessToken.scopes === undefined && accessToken.capabilities === undefined;
+  const shown = granted
+    .filter(({ capabilities }) => isUnrestricted || capabilities !== NO_CAPABILITIES)
     .sort((a, b) => (`${a.group} ${a.role.uid}` < `${b.group} ${b.role.uid}` ? -1 : 1));
-  const groupOf = await lookUp<Group>(
+  const groupByUid = await findByUid(
     db,
     groups,
-    kept.values().map(({ group }) => group),
+    shown.values().map(({ group }) => group),
   );
 
-  return kept.map(({ group: id, role: { uid, name, description, capabilities: all }, capabilities }) => ({
-    group: { id, name: groupOf.get(id)?.name ?? '', description: groupOf.get(id)?.description ?? '' },
-    role: { id: uid, name, description, capabilities: all.map(nameOf) },
-    capabilities: listOf(capabilities).map(nameOf),
+  return shown.map(({ group: id, role: { uid, name, description, capabilities: all }, capabilities }) => ({
+    group: { id, name: groupByUid.get(id)?.name ?? '', description: groupByUid.get(id)?.description ?? '' },
+    role: { id: uid, name, description, capabilities: all.map(capabilityName) },
+    capabilities: capabilitiesIn(capabilities).map(capabilityName),
   }));
 }
 
-interface Given {
+interface AssignedRole {
   readonly group: string;
   readonly roleUid: string;
 }
 
-/** By bindings, and by the groups that an identity provider told. An identity inside a group never reaches out of it. */
-async function rolesOf(db: Reader, identity: string, provider: Provider | undefined): Promise<Given[]> {
+/**
+ * Returns the roles of an identity by its role bindings and by its groups at an identity provider. An identity that
+ * belongs to a group has no roles outside of that group.
+ */
+async function assignedRoles(
+  db: Reader,
+  identity: string,
+  provider: ProviderMembership | undefined,
+): Promise<AssignedRole[]> {
   const bound = (await bindingsOf(db, identity)).map(({ parent, message }) => ({
     group: parent,
-    roleUid: (message as RoleBinding).roleUid,
+    roleUid: message.roleUid,
   }));
-  const mapped = provider ? await mappedGrants(db, provider.uid, provider.groups) : [];
-  const home = parentOf(identity);
-  return [...bound, ...mapped].filter(({ group }) => home === ROOT || isWithin(group, home));
+  const mapped = provider ? await mappedRoles(db, provider.uid, provider.groups) : [];
+  const identityGroup = parentOf(identity);
+  return [...bound, ...mapped].filter(({ group }) => identityGroup === ROOT || isWithin(group, identityGroup));
 }
 
-async function lookUp<M>(db: Reader, resource: Resource, uids: Iterable<string>): Promise<ReadonlyMap<string, M>> {
+async function findByUid<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uids: Iterable<string>,
+): Promise<ReadonlyMap<string, MessageShape<S>>> {
   const found = await findAll(db, resource, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message as M]));
+  return new Map(found.map(({ uid, message }) => [uid, message]));
 }

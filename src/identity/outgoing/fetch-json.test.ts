@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { type FetchOptions, fetchJson } from './fetch-json.ts';
+import { type FetchJsonOptions, fetchJson } from './fetch-json.ts';
 import { OutgoingError } from './permitted-url.ts';
 
 const testData = (name: string): string =>
@@ -16,7 +16,7 @@ const testData = (name: string): string =>
 
 interface Peer {
   readonly port: number;
-  /** How many connections it has seen. */
+  /** Returns the number of connections so far. */
   readonly connections: () => number;
 }
 
@@ -37,9 +37,9 @@ async function listen(t: TestContext, server: Server): Promise<Peer> {
 }
 
 const serve = (t: TestContext, handler: RequestListener) => listen(t, createServer(handler));
-const loopback = { allowPrivate: true } satisfies FetchOptions;
+const loopback = { allowPrivate: true } satisfies FetchJsonOptions;
 
-async function refusal(url: string, options: FetchOptions = loopback): Promise<string> {
+async function errorOf(url: string, options: FetchJsonOptions = loopback): Promise<string> {
   try {
     await fetchJson(url, options);
   } catch (error) {
@@ -49,10 +49,10 @@ async function refusal(url: string, options: FetchOptions = loopback): Promise<s
   return assert.fail(`fetched ${url}`);
 }
 
-test('an object comes with the time it may be kept, and the request carries nothing of ours', async (t) => {
+test('returns the object and its max-age, and sends no credentials or cookies', async (t) => {
   const { port } = await serve(t, (req, res) => {
-    const kept = new URL(req.url ?? '', 'http://x').searchParams.get('kept');
-    if (kept !== null) res.setHeader('cache-control', kept);
+    const cacheControl = new URL(req.url ?? '', 'http://x').searchParams.get('cache-control');
+    if (cacheControl !== null) res.setHeader('cache-control', cacheControl);
     res.setHeader('set-cookie', 'a=b');
     res.end(JSON.stringify({ method: req.method, headers: req.headers }));
   });
@@ -73,13 +73,13 @@ test('an object comes with the time it may be kept, and the request carries noth
     ['max-age=many', undefined],
   ];
   for (const [header, expected] of ages) {
-    const kept = await fetchJson(`${url}?kept=${encodeURIComponent(header)}`, loopback);
-    assert.equal(kept.maxAgeMs, expected, header);
+    const fetched = await fetchJson(`${url}?cache-control=${encodeURIComponent(header)}`, loopback);
+    assert.equal(fetched.maxAgeMs, expected, header);
   }
 });
 
-test('only 200 with an uncompressed JSON object is an answer', async (t) => {
-  const answers: Record<string, [RequestListener, RegExp]> = {
+test('only status 200 with an uncompressed JSON object is accepted', async (t) => {
+  const responses: Record<string, [RequestListener, RegExp]> = {
     redirect: [(_, res) => res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end('{}'), /redirect/],
     here: [(_, res) => res.writeHead(307, { location: '/object' }).end('{}'), /redirect/],
     missing: [(_, res) => res.writeHead(404).end('{}'), /status 404/],
@@ -94,13 +94,13 @@ test('only 200 with an uncompressed JSON object is an answer', async (t) => {
       /cannot be reached/,
     ],
   };
-  const { port } = await serve(t, (req, res) => answers[req.url?.slice(1) ?? '']?.[0](req, res));
-  for (const [path, [, expected]] of Object.entries(answers)) {
-    assert.match(await refusal(`http://127.0.0.1:${port}/${path}`), expected, path);
+  const { port } = await serve(t, (req, res) => responses[req.url?.slice(1) ?? '']?.[0](req, res));
+  for (const [path, [, expected]] of Object.entries(responses)) {
+    assert.match(await errorOf(`http://127.0.0.1:${port}/${path}`), expected, path);
   }
 });
 
-test('an answer of 10 MB and one without end are left as soon as they are too long', async (t) => {
+test('a response of 10 MB and an endless one are aborted at the size limit', async (t) => {
   const sent = { big: 0, endless: 0 };
   const chunk = Buffer.alloc(64 * 1024, ' ');
   const { port } = await serve(t, (req, res) => {
@@ -116,12 +116,12 @@ test('an answer of 10 MB and one without end are left as soon as they are too lo
     more();
   });
   for (const path of ['big', 'endless']) {
-    assert.match(await refusal(`http://127.0.0.1:${port}/${path}`), /more than 524288 bytes/);
+    assert.match(await errorOf(`http://127.0.0.1:${port}/${path}`), /more than 524288 bytes/);
   }
-  assert.match(await refusal(`http://127.0.0.1:${port}/big`, { ...loopback, maxBytes: 10 }), /more than 10 bytes/);
+  assert.match(await errorOf(`http://127.0.0.1:${port}/big`, { ...loopback, maxBytes: 10 }), /more than 10 bytes/);
 });
 
-test('whoever hangs, at whatever point, is left at the deadline', async (t) => {
+test('a server that hangs at any point is aborted at the timeout', async (t) => {
   const stages: Record<string, (socket: Socket) => void> = {
     'before the answer': () => {},
     'inside the headers': (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-type: '),
@@ -134,57 +134,57 @@ test('whoever hangs, at whatever point, is left at the deadline', async (t) => {
       createTcpServer((socket) => socket.once('data', () => answer(socket))),
     );
     const options = { ...loopback, timeoutMs: 60 };
-    assert.equal(await refusal(`http://127.0.0.1:${port}/`, options), 'it did not answer within 0.06 s', stage);
+    assert.equal(await errorOf(`http://127.0.0.1:${port}/`, options), 'it did not answer within 0.06 s', stage);
   }
-  // A TLS handshake that never goes on.
+  // A TLS handshake that never completes.
   const { port } = await listen(t, createTcpServer());
-  assert.match(await refusal(`https://127.0.0.1:${port}/`, { ...loopback, timeoutMs: 60 }), /did not answer/);
+  assert.match(await errorOf(`https://127.0.0.1:${port}/`, { ...loopback, timeoutMs: 60 }), /did not answer/);
 });
 
-test('over TLS the certificate must be good', async (t) => {
+test('the TLS certificate must be valid', async (t) => {
   const handler: RequestListener = (_, res) => res.end('{"tls":true}');
   const server = createTlsServer({ cert: testData('cert.pem'), key: testData('key.pem') }, handler);
   const { port } = await listen(t, server);
-  const reason = 'it has no valid certificate: nobody whom this server trusts has signed it';
-  assert.equal(await refusal(`https://localhost:${port}/`), reason);
+  const reason = 'it has no valid certificate: it is not signed by an authority that this server trusts';
+  assert.equal(await errorOf(`https://localhost:${port}/`), reason);
   const before = tls.getCACertificates('default');
   t.after(() => tls.setDefaultCACertificates(before));
   tls.setDefaultCACertificates([...before, testData('cert.pem')]);
   assert.deepEqual((await fetchJson(`https://localhost:${port}/`, loopback)).json, { tls: true });
 });
 
-test('private addresses are not contacted, whether written or resolved', async (t) => {
+test('private addresses are not contacted, whether literal or resolved', async (t) => {
   const server = createTlsServer({ cert: testData('cert.pem'), key: testData('key.pem') }, (_, res) => res.end('{}'));
   const { port, connections } = await listen(t, server);
   const hosts = ['127.0.0.1', '127.1', '2130706433', '0x7f.0.0.1', '[::ffff:127.0.0.1]', '[::1]', '0.0.0.0', '[::]'];
   hosts.push('localhost', 'localhost.', '169.254.169.254', '10.0.0.1', '[fd00::1]', '100.64.0.1');
   for (const host of hosts) {
-    const reason = await refusal(`https://${host}:${port}/`, { allowPrivate: false });
+    const reason = await errorOf(`https://${host}:${port}/`, { allowPrivate: false });
     assert.equal(reason, 'its host has no public address', host);
   }
   assert.equal(connections(), 0);
 });
 
-test('a name that does not exist is refused in the same words', async () => {
+test('a host that does not exist has the same error message', async () => {
   const options = { allowPrivate: false };
-  assert.equal(await refusal('https://no-such-host.invalid/', options), 'its host has no public address');
+  assert.equal(await errorOf('https://no-such-host.invalid/', options), 'its host has no public address');
 });
 
-test('without TLS only this machine, and only where private addresses are allowed', async (t) => {
+test('HTTP without TLS is permitted only to this machine, and only when private addresses are allowed', async (t) => {
   const { port, connections } = await serve(t, (_, res) => res.end('{}'));
   for (const host of ['127.0.0.1', 'localhost', 'example.com']) {
-    assert.match(await refusal(`http://${host}:${port}/`, { allowPrivate: false }), /does not begin with https/);
+    assert.match(await errorOf(`http://${host}:${port}/`, { allowPrivate: false }), /does not begin with https/);
   }
   for (const url of ['http://example.com/', 'http://10.0.0.1/', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'data:,{}']) {
-    assert.match(await refusal(url), /does not begin with https/, url);
+    assert.match(await errorOf(url), /does not begin with https/, url);
   }
-  assert.match(await refusal('https://a:b@127.0.0.1/'), /user name/);
-  assert.match(await refusal('no url'), /not a URL/);
+  assert.match(await errorOf('https://a:b@127.0.0.1/'), /user name/);
+  assert.match(await errorOf('no url'), /not a URL/);
   assert.equal(connections(), 0);
   await fetchJson(`http://localhost:${port}/`, loopback);
 });
 
-test('a proxy that the environment names is not used', async (t) => {
+test('a proxy from the environment is not used', async (t) => {
   const proxy = await serve(t, (_, res) => res.end('{"proxy":true}'));
   const { port } = await serve(t, (_, res) => res.end('{"proxy":false}'));
   t.after(setGlobalProxyFromEnv({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}`, NO_PROXY: '' }));
@@ -197,6 +197,6 @@ test('a proxy that the environment names is not used', async (t) => {
   assert.equal(proxy.connections(), 1);
 });
 
-test('a port that nobody listens on', async () => {
-  assert.equal(await refusal('http://127.0.0.1:1/'), 'it cannot be reached');
+test('a closed port', async () => {
+  assert.equal(await errorOf('http://127.0.0.1:1/'), 'it cannot be reached');
 });

@@ -4,29 +4,29 @@ import { request as httpsRequest } from 'node:https';
 import { request as httpRequest } from '../../base/node-http.ts';
 import { version } from '../../base/version.ts';
 import { guardedLookup } from './guarded-lookup.ts';
-import { explain, OutgoingError, permittedUrl } from './permitted-url.ts';
+import { OutgoingError, permittedUrl, toOutgoingError } from './permitted-url.ts';
 
-export interface FetchOptions {
-  /** Whether to connect to private addresses, and without TLS to this machine. */
+export interface FetchJsonOptions {
+  /** Permits private addresses, and HTTP without TLS to this machine. */
   readonly allowPrivate: boolean;
   readonly maxBytes?: number;
-  /** For everything from resolving the name to the last byte. */
+  /** From the DNS query to the last byte. */
   readonly timeoutMs?: number;
 }
 
-export interface Fetched {
+export interface FetchedJson {
   readonly json: Readonly<Record<string, unknown>>;
-  /** How long the answer may be kept, where it says so. */
+  /** From the Cache-Control header. Undefined when it does not limit caching. */
   readonly maxAgeMs: number | undefined;
 }
 
 /**
- * Reads a JSON object from an address that somebody else chose. Throws an OutgoingError.
+ * Fetches a JSON object from a URL that a user configured. Throws an OutgoingError.
  *
- * Redirects are not followed at all: each hop would need all checks again, and no issuer needs one, because discovery
- * documents and keys are answered with 200 (OpenID Connect Discovery 1.0, section 4.2).
+ * Redirects are not followed: each hop would need all checks again, and issuers must send discovery documents and keys
+ * with status 200 (OpenID Connect Discovery 1.0, section 4.2).
  */
-export async function fetchJson(address: string, options: FetchOptions): Promise<Fetched> {
+export async function fetchJson(address: string, options: FetchJsonOptions): Promise<FetchedJson> {
   const { allowPrivate, maxBytes = 512 * 1024, timeoutMs = 5000 } = options;
   const url = permittedUrl(address, allowPrivate);
   const signal = AbortSignal.timeout(timeoutMs);
@@ -39,20 +39,20 @@ export async function fetchJson(address: string, options: FetchOptions): Promise
       response.destroy();
     }
   } catch (error) {
-    throw explain(error, signal, timeoutMs);
+    throw toOutgoingError(error, signal, timeoutMs);
   }
 }
 
 async function get(url: URL, allowPrivate: boolean, signal: AbortSignal): Promise<IncomingMessage> {
   const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
     signal,
-    // A connection of its own, closed afterwards; the global agent may be told by the environment to use a proxy.
+    // A new connection that is closed afterwards. The global agent may use a proxy from environment variables.
     agent: false,
-    // Compressed, 500 kB could become 500 MB.
+    // A compressed response of 500 kB could expand to 500 MB.
     headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': `wharfinger/${version}` },
     lookup: guardedLookup(allowPrivate),
   });
-  // It may fail once more after the answer began; reading the answer then fails too, and says so.
+  // The request can emit an error after the response has begun. Reading the response then fails too and reports it.
   request.on('error', () => {});
   request.end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -65,7 +65,8 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<st
     throw new OutgoingError('it answered with a redirect, which is not followed');
   if (statusCode !== 200) throw new OutgoingError(`it answered with status ${statusCode}`);
   const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') throw new OutgoingError('it answered in a compressed form, which was not asked for');
+  if (encoding !== 'identity')
+    throw new OutgoingError('it answered with a compressed response, which was not requested');
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -81,7 +82,7 @@ function parseObject(text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch {
-    // What JSON.parse says quotes the answer.
+    // The message of JSON.parse is not used, because it quotes the response.
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw new OutgoingError('it did not answer with a JSON object');

@@ -4,67 +4,68 @@ import { isIP, type LookupFunction } from 'node:net';
 import { isPublicAddress } from '../../base/ip-address.ts';
 import { isLoopbackHost } from '../../base/issuer-url.ts';
 import { NO_PUBLIC_ADDRESS, OutgoingError } from './permitted-url.ts';
-import { type SystemNames, systemNames } from './system-names.ts';
+import { type ResolverConfig, systemResolverConfig } from './resolver-config.ts';
 
-/** As much of a resolver as it takes. */
-export type Names = Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel'>;
+export type DnsResolver = Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel'>;
 
 export interface GuardedLookupOptions {
-  /** A fresh one for each name, so that giving up on one touches no other. */
-  readonly newNames?: () => Names;
-  readonly system?: SystemNames;
-  /** The longest that a name may take. */
+  /** Called for each host name, because `cancel` cancels all queries of a resolver. */
+  readonly createResolver?: () => DnsResolver;
+  readonly resolverConfig?: ResolverConfig;
+  /** For all DNS queries of one host name. */
   readonly timeoutMs?: number;
 }
 
-const LOOPBACK: LookupAddress[] = ['127.0.0.1', '::1'].map(asFound);
+const LOOPBACK: LookupAddress[] = ['127.0.0.1', '::1'].map(toLookupAddress);
 
 /**
- * Resolves names that others chose, and fails unless every address is public, or private ones are allowed. Give it to the
- * socket: the addresses that were checked are then the very ones it connects to, so a name that changes its mind in
- * between gains nothing.
+ * Resolves host names of URLs that users configured. Fails unless every address is public or private ones are allowed.
+ * Pass it to the socket as `lookup`: the socket connects to the addresses that were checked, so DNS rebinding has no
+ * effect.
  *
- * It asks DNS itself, not the system's resolver as the rest of Node does: that one holds one of the four threads that also
- * sign tokens and read files, and a few names that are slow to resolve would bring all of it to a halt. Where private
- * addresses are allowed, names may also be short, or known to this machine alone, as they are within a cluster.
+ * It queries DNS itself. The resolver of the system, which Node uses by default, blocks one of the four threads that
+ * also sign tokens and read files, so a few names that resolve slowly would stop all of that. When private addresses
+ * are allowed, names from /etc/hosts and short names with the search list also work, as they do within a cluster.
  */
 export function guardedLookup(
   allowPrivate: boolean,
   {
-    newNames = () => new Resolver({ timeout: 1_500, tries: 2 }),
-    system = systemNames(),
+    createResolver = () => new Resolver({ timeout: 1_500, tries: 2 }),
+    resolverConfig = systemResolverConfig(),
     timeoutMs = 5_000,
   }: GuardedLookupOptions = {},
 ): LookupFunction {
   async function resolve(hostname: string): Promise<LookupAddress[]> {
     if (isLoopbackHost(hostname)) return LOOPBACK;
-    if (!allowPrivate) return inTime((names) => ask(names, hostname));
-    const own = await system.addressesOf(hostname);
-    if (own.length > 0) return own.map(asFound);
-    return inTime(async (names, isLate) => {
-      for (const name of await system.completed(hostname)) {
-        const found = isLate() ? [] : await ask(names, name);
-        if (found.length > 0) return found;
+    if (!allowPrivate) return withTimeout((resolver) => query(resolver, hostname));
+    const hostsFileAddresses = await resolverConfig.hostsFileAddresses(hostname);
+    if (hostsFileAddresses.length > 0) return hostsFileAddresses.map(toLookupAddress);
+    return withTimeout(async (resolver, isTimedOut) => {
+      for (const name of await resolverConfig.candidateNames(hostname)) {
+        const addresses = isTimedOut() ? [] : await query(resolver, name);
+        if (addresses.length > 0) return addresses;
       }
       return [];
     });
   }
 
-  /** What cannot even be asked for is not there. */
-  const found = (hostname: string): Promise<LookupAddress[]> => resolve(hostname).catch(() => []);
+  /** A name that cannot be queried, such as one with spaces, has no addresses. */
+  const resolveOrNone = (hostname: string): Promise<LookupAddress[]> => resolve(hostname).catch(() => []);
 
-  async function inTime(work: (names: Names, isLate: () => boolean) => Promise<LookupAddress[]>) {
-    const names = newNames();
-    let late = false;
+  async function withTimeout(
+    work: (resolver: DnsResolver, isTimedOut: () => boolean) => Promise<LookupAddress[]>,
+  ): Promise<LookupAddress[]> {
+    const resolver = createResolver();
+    let timedOut = false;
     const timer = setTimeout(() => {
-      late = true;
-      names.cancel();
+      timedOut = true;
+      resolver.cancel();
     }, timeoutMs);
-    return work(names, () => late).finally(() => clearTimeout(timer));
+    return work(resolver, () => timedOut).finally(() => clearTimeout(timer));
   }
 
   return (hostname, options, callback) =>
-    void found(hostname).then((addresses) => {
+    void resolveOrNone(hostname).then((addresses) => {
       const [first] = addresses;
       if (!first || !(allowPrivate || addresses.every(({ address }) => isPublicAddress(address)))) {
         callback(new OutgoingError(NO_PUBLIC_ADDRESS), []);
@@ -76,12 +77,12 @@ export function guardedLookup(
     });
 }
 
-/** Whatever either family has; a name that has nothing, or cannot be asked for, has no addresses. */
-async function ask(names: Names, hostname: string): Promise<LookupAddress[]> {
-  const answers = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value.map(asFound) : []));
+/** Returns the IPv4 and IPv6 addresses of a name. A query that fails has no addresses. */
+async function query(resolver: DnsResolver, hostname: string): Promise<LookupAddress[]> {
+  const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  return results.flatMap((result) => (result.status === 'fulfilled' ? result.value.map(toLookupAddress) : []));
 }
 
-function asFound(address: string): LookupAddress {
+function toLookupAddress(address: string): LookupAddress {
   return { address, family: isIP(address) };
 }

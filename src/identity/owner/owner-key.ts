@@ -8,21 +8,21 @@ import { importJWK } from 'jose/key/import';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 
-/** The first owner, as its file in the data directory has it. Whoever reads the file is the owner. */
+/** The first owner, as stored in the data directory. Read access to the file gives the rights of the owner. */
 export interface Owner {
   readonly identity: string;
   readonly organization: string;
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;
-  /** Ed25519, with its private part. */
+  /** The Ed25519 private key. */
   readonly key: JWK;
 }
 
 const ALGORITHM = 'EdDSA';
 const MAX_LIFETIME_S = 24 * 60 * 60;
 
-const fileIn = (dataDir: string): string => join(dataDir, 'owner.json');
+const ownerFileIn = (dataDir: string): string => join(dataDir, 'owner.json');
 
 export async function newOwner(): Promise<Owner> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
@@ -30,7 +30,7 @@ export async function newOwner(): Promise<Owner> {
   return {
     identity: newUid(ROOT),
     organization,
-    // Names rather than addresses: nobody ever asks this issuer for its keys, and a moved server keeps its owner.
+    // URNs, because the keys of this issuer are never fetched, and so that the owner stays valid when the URL changes.
     issuer: `urn:wharfinger:${organization}`,
     subject: 'owner',
     audience: `urn:wharfinger:${organization}`,
@@ -38,24 +38,24 @@ export async function newOwner(): Promise<Owner> {
   };
 }
 
-/** What the server must know to recognise the owner: no private part. */
-export function publicKeys({ key: { d: _private, ...rest } }: Owner): string {
-  return JSON.stringify({ keys: [rest] });
+/** Returns the public key of the owner as a JSON Web Key Set. */
+export function publicJwksOf({ key: { d: _private, ...publicKey } }: Owner): string {
+  return JSON.stringify({ keys: [publicKey] });
 }
 
 export async function readOwner(dataDir: string): Promise<Owner | undefined> {
   try {
-    return JSON.parse(await readFile(fileIn(dataDir), 'utf8')) as Owner;
+    return JSON.parse(await readFile(ownerFileIn(dataDir), 'utf8')) as Owner;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`cannot read ${fileIn(dataDir)}: ${(error as Error).message}`);
+    throw new Error(`cannot read ${ownerFileIn(dataDir)}: ${(error as Error).message}`);
   }
 }
 
-/** Durable before it returns, and never half-written: an owner whose key is lost is locked out. */
+/** Writes the file durably and atomically, because an owner whose key is lost has no access. */
 export async function saveOwner(dataDir: string, owner: Owner): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const temporary = `${fileIn(dataDir)}.new`;
+  const temporary = `${ownerFileIn(dataDir)}.new`;
   const file = await open(temporary, 'w', 0o600);
   try {
     await file.writeFile(`${JSON.stringify(owner, null, 2)}\n`);
@@ -63,22 +63,22 @@ export async function saveOwner(dataDir: string, owner: Owner): Promise<void> {
   } finally {
     await file.close();
   }
-  // The mode above holds for a new file only.
+  // `open` sets the mode of new files only.
   await chmod(temporary, 0o600);
-  await rename(temporary, fileIn(dataDir));
+  await rename(temporary, ownerFileIn(dataDir));
 }
 
-export const forgetOwner = (dataDir: string): Promise<void> => rm(fileIn(dataDir), { force: true });
+export const deleteOwnerFile = (dataDir: string): Promise<void> => rm(ownerFileIn(dataDir), { force: true });
 
-export interface MintOptions {
+export interface OwnerTokenOptions {
   readonly lifetimeSeconds?: number;
   readonly clock?: Clock;
 }
 
-/** A bearer token for the owner, signed with the key in the data directory. Needs no server. */
-export async function mintOwnerToken(dataDir: string, options: MintOptions = {}): Promise<string> {
+/** Issues a bearer token for the owner with the key in the data directory. The server need not run. */
+export async function mintOwnerToken(dataDir: string, options: OwnerTokenOptions = {}): Promise<string> {
   const owner = await readOwner(dataDir);
-  if (!owner) throw new Error(`no owner in ${dataDir}: start the server once with this data directory`);
+  if (!owner) throw new Error(`there is no owner in ${dataDir}: start the server once with this data directory`);
   const { lifetimeSeconds = 3600, clock = systemClock } = options;
   if (!(lifetimeSeconds > 0 && lifetimeSeconds <= MAX_LIFETIME_S)) {
     throw new Error('the lifetime of a token must be between 1s and 24h');

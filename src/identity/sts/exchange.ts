@@ -2,166 +2,128 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { denied, invalid, unauthenticated } from '../../base/errors.ts';
 import { isUid, parentOf } from '../../base/uid.ts';
-import type { Identity } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import {
-  type ExchangeRefreshTokenRequest,
   type ExchangeRequest,
   RawTokenSchema,
   SecurityTokenService,
   TokenPairSchema,
 } from '../../contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { identities } from '../../domains/iam/identities/identities.ts';
-import type { Operation, Operations, ReadContext } from '../../resource/operation.ts';
+import { type Operations, type ReadContext, readOperation } from '../../resource/operation.ts';
 import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
-import { type Provider, proofOf, requireStanding } from '../login/login-validity.ts';
-import { bearerToken, type Email, type MintedToken, type OwnToken, type Tokens } from '../tokens/access-tokens.ts';
-import { isMeantFor } from '../tokens/audience.ts';
-import { LOGIN_LIFETIME_MS, TOKEN_LIFETIME_MS } from '../tokens/lifetimes.ts';
+import { type AuthenticateFederated, claimMismatch } from '../federation/federated-login.ts';
+import { loginUnsupportedMessage } from '../federation/verify-token.ts';
+import { credentialFingerprintOf, requireValidLogin } from '../login/login-validity.ts';
+import { type AccessTokens, bearerToken, type IssuedToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
+import { requireServerAudience } from '../tokens/audience.ts';
+import { ACCESS_TOKEN_LIFETIME_MS, LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
 import type { Login, RefreshTokens } from '../tokens/refresh-tokens.ts';
-import { narrowed, readWish } from './token-request.ts';
-
-/** What a third party's token says, once it is verified. */
-export interface UpstreamClaims {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly audiences: readonly string[];
-  readonly email?: Email | undefined;
-}
-
-/** A third party's token and the identity that it matches. */
-export interface Upstream extends UpstreamClaims {
-  readonly identity: string;
-  readonly provider?: Provider | undefined;
-}
-
-/**
- * Finds out whom a third party's token speaks for: the identity that is wanted, which exists, or else the oldest that
- * matches. Throws UNAUTHENTICATED for a token that is not good, and PERMISSION_DENIED naming the claim, such as
- * `invalid "sub"`, for one that does not match the wanted identity.
- */
-export type AuthenticateUpstream = (
-  token: string,
-  wanted: { readonly identity?: string | undefined; readonly identityProvider?: string | undefined },
-) => Promise<Upstream>;
+import { parseTokenRequest, restrictTokenScope } from './token-request.ts';
 
 export interface ExchangeOptions {
-  readonly tokens: Tokens;
+  readonly accessTokens: AccessTokens;
   readonly refreshTokens: RefreshTokens;
-  readonly authenticateUpstream: AuthenticateUpstream;
+  readonly authenticateFederated: AuthenticateFederated;
   readonly publicUrl: () => string;
 }
 
-/** The token exchange. Reads to the pipeline: verification may ask another server, and no transaction waits for that. */
+/**
+ * Implements the token exchange. Its methods are read operations, although they store refresh tokens: verification may
+ * send a request to another server, which must not hold a transaction open.
+ */
 export function exchangeOperations(options: ExchangeOptions): Operations {
-  const { tokens, refreshTokens, authenticateUpstream, publicUrl } = options;
-
-  const exchange: Operation = {
-    mode: 'read',
-    async run(ctx, message) {
-      const request = message as ExchangeRequest;
-      const token = requireToken(ctx, 'the token to exchange');
-      const wish = readWish(request);
-      refuseNonUids(request);
-      const own = await tokens.verify(token);
-      const login = own ? await rescope(ctx, own, request, publicUrl()) : await logIn(ctx, token, request);
-      const granted: Login = { ...login, ...narrowed(login, wish) };
-      const minted = await tokens.mint({ ...granted, audiences: wish.audiences });
-      const { token: refreshToken } = await refreshTokens.issue(granted);
-      return create(RawTokenSchema, { ...rawToken(minted), refreshToken });
-    },
-  };
+  const { accessTokens, refreshTokens, authenticateFederated, publicUrl } = options;
 
   async function logIn({ db, now }: ReadContext, token: string, request: ExchangeRequest): Promise<Login> {
-    if (request.identity !== '') await refuseImpossible(db, request.identity);
-    const upstream = await authenticateUpstream(token, {
+    if (request.identity !== '') await requireLoginSupported(db, request.identity);
+    const federated = await authenticateFederated(token, {
       identity: request.identity || undefined,
       identityProvider: request.identityProvider || undefined,
     });
-    const stored = await find(db, identities, upstream.identity);
-    if (!stored) throw noMatch('iss');
+    const { identity, provider } = federated;
+    const stored = await find(db, identities, identity);
+    if (!stored) throw claimMismatch('iss');
     return {
-      identity: upstream.identity,
-      authenticated: now,
-      proof: proofOf(stored.message as Identity),
-      act: { iss: upstream.issuer, sub: upstream.subject, aud: upstream.audiences.join(',') },
-      email: upstream.email,
-      provider: upstream.provider,
-      // Whoever sets up a provider chooses whose tokens it takes, so those are worth nothing outside of its group.
-      scopes: upstream.provider && [parentOf(upstream.provider.uid)],
+      identity,
+      authenticatedAt: now,
+      credentialFingerprint: credentialFingerprintOf(stored.message),
+      act: { iss: federated.issuer, sub: federated.subject, aud: federated.audiences.join(',') },
+      email: federated.email,
+      provider,
+      // The creator of a provider decides which tokens it accepts, so they must not give access outside of its group.
+      scopes: provider && [parentOf(provider.uid)],
     };
   }
 
-  const exchangeRefreshToken: Operation = {
-    mode: 'read',
-    async run(ctx, message) {
-      const presented = requireToken(ctx, 'the refresh token');
-      const wish = readWish(message as ExchangeRefreshTokenRequest);
-      const login = await refreshTokens.find(presented);
-      await requireStanding(ctx.db, login, ctx.now);
-      // Minted before the old one is used up: a failure up to here costs the client nothing.
-      const minted = await tokens.mint({ ...login, ...narrowed(login, wish), audiences: wish.audiences });
-      const renewed = await refreshTokens.renew(presented);
-      return create(TokenPairSchema, { token: rawToken(minted), refreshToken: rawToken(renewed) });
-    },
-  };
-
   return {
-    [`${SecurityTokenService.typeName}/${SecurityTokenService.method.exchange.name}`]: exchange,
-    [`${SecurityTokenService.typeName}/${SecurityTokenService.method.exchangeRefreshToken.name}`]: exchangeRefreshToken,
+    ...readOperation(SecurityTokenService.method.exchange, async (ctx, request) => {
+      const token = requireToken(ctx, 'the token to exchange');
+      const requested = parseTokenRequest(request);
+      requireUids(request);
+      const accessToken = await accessTokens.verify(token);
+      const login = accessToken
+        ? await loginOf(ctx, accessToken, request, publicUrl())
+        : await logIn(ctx, token, request);
+      const restricted: Login = { ...login, ...restrictTokenScope(login, requested) };
+      const issued = await accessTokens.issue({ ...restricted, audiences: requested.audiences });
+      const { token: refreshToken } = await refreshTokens.issue(restricted);
+      return create(RawTokenSchema, { ...rawToken(issued), refreshToken });
+    }),
+
+    ...readOperation(SecurityTokenService.method.exchangeRefreshToken, async (ctx, request) => {
+      const refreshToken = requireToken(ctx, 'the refresh token');
+      const { audiences, ...requested } = parseTokenRequest(request);
+      const login = await refreshTokens.findLogin(refreshToken);
+      await requireValidLogin(ctx.db, login, ctx.now);
+      // Issued before the refresh token is rotated, so that after a failure the client can retry with the same one.
+      const issued = await accessTokens.issue({ ...login, ...restrictTokenScope(login, requested), audiences });
+      const rotated = await refreshTokens.rotate(refreshToken);
+      return create(TokenPairSchema, { token: rawToken(issued), refreshToken: rawToken(rotated) });
+    }),
   };
 }
 
-const rawToken = ({ token, expires }: MintedToken) => ({ token, expiry: timestampFromMs(expires) });
+const rawToken = ({ token, expires }: IssuedToken) => ({ token, expiry: timestampFromMs(expires) });
 
-function requireToken({ authorization }: ReadContext, what: string): string {
+function requireToken({ authorization }: ReadContext, description: string): string {
   const token = bearerToken(authorization);
-  if (token === '') throw unauthenticated(`send ${what} as Authorization: Bearer <token>`);
+  if (token === '') throw unauthenticated(`send ${description} as Authorization: Bearer <token>`);
   return token;
 }
 
-function refuseNonUids({ identity, identityProvider }: ExchangeRequest): void {
+function requireUids({ identity, identityProvider }: ExchangeRequest): void {
   for (const [field, uid] of Object.entries({ identity, identity_provider: identityProvider })) {
     if (uid !== '' && !isUid(uid)) throw invalid(field, 'must be a uid: 40 hex digits, then /-separated parts of 16');
   }
 }
 
-/** An identity that does not exist is refused as one of another issuer is, so that nobody finds out which exist. */
-async function refuseImpossible(db: Reader, uid: string): Promise<void> {
-  const identity = (await find(db, identities, uid))?.message as Identity | undefined;
-  if (!identity) throw noMatch('iss');
-  const kind = UNSUPPORTED[identity.relationship.case ?? ''];
-  if (kind) throw denied(`${kind} cannot log in on this server yet`);
+async function requireLoginSupported(db: Reader, uid: string): Promise<void> {
+  const stored = await find(db, identities, uid);
+  if (!stored) throw claimMismatch('iss');
+  const message = loginUnsupportedMessage(stored.message);
+  if (message) throw denied(message);
 }
 
-const UNSUPPORTED: Readonly<Record<string, string>> = {
-  awsIdentity: 'AWS identities',
-  servicePrincipal: 'service principals',
-};
-
-/** Only the claim is named: what it should have been is nobody's business. */
-export const noMatch = (claim: string) => denied(`invalid "${claim}" in the token`);
-
-/** One of our own tokens stands for the login it came from, and for no more than it is itself good for. */
-async function rescope(
+/** Returns the login that an access token was issued from, restricted to the token scope of the access token. */
+async function loginOf(
   { db, now }: ReadContext,
-  own: OwnToken,
+  accessToken: VerifiedAccessToken,
   request: ExchangeRequest,
   publicUrl: string,
 ): Promise<Login> {
-  // Whoever was handed a token that is meant for them must not turn it into one for us.
-  if (!isMeantFor(publicUrl, own.audiences))
-    throw unauthenticated('invalid "aud" in the token: it is for somebody else');
-  // Five minutes at the registry must not become an hour, and a refresh token, here.
-  if (own.expires - own.issuedAt < TOKEN_LIFETIME_MS) {
-    throw unauthenticated('a token for one short task cannot be exchanged; use the one that bought it');
+  // The recipient of a token for another audience must not be able to exchange it for one for this server.
+  requireServerAudience(publicUrl, accessToken.audiences);
+  // A registry token is valid for five minutes and must not become an access token and a refresh token.
+  if (accessToken.expires - accessToken.issuedAt < ACCESS_TOKEN_LIFETIME_MS) {
+    throw unauthenticated('a registry token cannot be exchanged; send the token that you got it with');
   }
-  if (request.identityProvider !== '') throw noMatch('iss');
-  if (request.identity !== '' && request.identity !== own.identity) throw noMatch('sub');
-  if (own.authenticated + LOGIN_LIFETIME_MS <= now) {
-    throw unauthenticated('the login that this token comes from was too long ago; log in again');
+  if (request.identityProvider !== '') throw claimMismatch('iss');
+  if (request.identity !== '' && request.identity !== accessToken.identity) throw claimMismatch('sub');
+  if (accessToken.authenticatedAt + LOGIN_LIFETIME_MS <= now) {
+    throw unauthenticated('the login of this token was too long ago; log in again');
   }
-  await requireStanding(db, own, now);
-  const { audiences: _audiences, issuedAt: _issuedAt, expires: _expires, ...login } = own;
+  await requireValidLogin(db, accessToken, now);
+  const { audiences: _audiences, issuedAt: _issuedAt, expires: _expires, ...login } = accessToken;
   return login;
 }

@@ -5,11 +5,11 @@ import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT 
 import { databases, type Home } from '../../../test/support/databases.ts';
 import { Code } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
-import { encodeSet, setOf } from '../../contract/capabilities.ts';
+import { capabilitySetOf, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
-import { bearerToken, createTokens, type TokenContent, type Tokens } from './access-tokens.ts';
+import { type AccessTokenClaims, type AccessTokens, bearerToken, createAccessTokens } from './access-tokens.ts';
 import { revokeKey, rotateKeys } from './key-rotation.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
@@ -19,30 +19,30 @@ const ISSUER = 'https://wharf.example.com';
 const masterKey = randomBytes(32);
 const unauthenticated = { name: 'ApiError', code: Code.UNAUTHENTICATED };
 
-const whole: TokenContent = {
+const unrestricted: AccessTokenClaims = {
   identity: newUid(ROOT),
   audiences: ['https://wharf.example.com'],
-  authenticated: START - 250,
-  proof: 'a proof',
+  authenticatedAt: START - 250,
+  credentialFingerprint: 'fingerprint',
 };
-const narrow: TokenContent = {
-  ...whole,
+const restricted: AccessTokenClaims = {
+  ...unrestricted,
   audiences: ['a', 'b'],
   scopes: [newUid(newUid(ROOT)), newUid(ROOT)],
-  capabilities: setOf([Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_ROLES_LIST]),
+  capabilities: capabilitySetOf([Capability.CAP_IAM_GROUPS_LIST, Capability.CAP_IAM_ROLES_LIST]),
   act: { iss: 'https://issuer.example.com', sub: 'alice', aud: 'one,two' },
   email: { address: 'alice@example.com', verified: true },
   provider: { uid: newUid(newUid(ROOT)), groups: ['admins'] },
 };
 
 for (const database of databases) {
-  describe(`tokens of two servers on ${database.name}`, () => {
+  describe(`access tokens of two servers on ${database.name}`, () => {
     let home: Home;
     let store: Store;
     let otherStore: Store;
     let keys: SigningKeys;
-    let tokens: Tokens;
-    let otherTokens: Tokens;
+    let accessTokens: AccessTokens;
+    let otherAccessTokens: AccessTokens;
     let now = START;
     const clock = () => now;
 
@@ -52,15 +52,15 @@ for (const database of databases) {
       otherStore = await openStore(home);
       keys = await createSigningKeys({ store, masterKey, clock });
       const otherKeys = await createSigningKeys({ store: otherStore, masterKey, clock });
-      tokens = createTokens({ signingKeys: keys, clock, issuer: () => ISSUER });
-      otherTokens = createTokens({ signingKeys: otherKeys, clock, issuer: () => ISSUER });
+      accessTokens = createAccessTokens({ signingKeys: keys, clock, issuer: () => ISSUER });
+      otherAccessTokens = createAccessTokens({ signingKeys: otherKeys, clock, issuer: () => ISSUER });
     });
     after(async () => {
       await Promise.all([store.close(), otherStore.close()]);
       await home.remove();
     });
 
-    /** Signed with our own key, whatever it says. */
+    /** Signs any claims with the key of the server. */
     const sign = async (claims: JWTPayload, header: object = {}): Promise<string> => {
       const { kid, privateKey } = await keys.current();
       return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid, ...header }).sign(privateKey);
@@ -69,7 +69,7 @@ for (const database of databases) {
       const seconds = Math.floor(now / 1000);
       return {
         iss: ISSUER,
-        sub: whole.identity,
+        sub: unrestricted.identity,
         aud: ['a'],
         iat: seconds,
         nbf: seconds,
@@ -78,12 +78,12 @@ for (const database of databases) {
       };
     };
 
-    it('are accepted by each other, with all that they say', async () => {
-      for (const content of [whole, narrow]) {
-        const { token, expires } = await tokens.mint(content);
-        const { issuedAt, expires: found, ...said } = (await otherTokens.verify(token)) ?? assert.fail();
+    it('of one server are accepted by the other, with all claims', async () => {
+      for (const content of [unrestricted, restricted]) {
+        const { token, expires } = await accessTokens.issue(content);
+        const { issuedAt, expires: found, ...rest } = (await otherAccessTokens.verify(token)) ?? assert.fail();
         assert.deepEqual(
-          { ...said },
+          { ...rest },
           {
             scopes: undefined,
             capabilities: undefined,
@@ -98,8 +98,8 @@ for (const database of databases) {
       }
     });
 
-    it('look as existing clients expect, and live for an hour at least', async () => {
-      const { token, expires } = await tokens.mint(narrow);
+    it('have the form that existing clients expect, and a lifetime of at least an hour', async () => {
+      const { token, expires } = await accessTokens.issue(restricted);
       assert.ok(expires >= now + HOUR && expires < now + HOUR + 1000);
       assert.match(token, /^[\w-]+\.[\w-]+\.[\w-]+$/);
       const { kid } = await keys.current();
@@ -108,72 +108,81 @@ for (const database of databases) {
       const seconds = Math.floor(now / 1000);
       assert.deepEqual(rest, {
         iss: ISSUER,
-        sub: narrow.identity,
+        sub: restricted.identity,
         aud: ['a', 'b'],
         iat: seconds,
         nbf: seconds,
         exp: expires / 1000,
         auth_time: seconds,
-        proof: 'a proof',
-        act: narrow.act,
-        idp: narrow.provider,
-        cap: encodeSet(narrow.capabilities ?? assert.fail()),
-        scopes: narrow.scopes,
+        proof: 'fingerprint',
+        act: restricted.act,
+        idp: restricted.provider,
+        cap: encodeCapabilitySet(restricted.capabilities ?? assert.fail()),
+        scopes: restricted.scopes,
         email: 'alice@example.com',
         email_verified: true,
       });
-      assert.notEqual(jti, decodeJwt((await tokens.mint(narrow)).token).jti);
+      assert.notEqual(jti, decodeJwt((await accessTokens.issue(restricted)).token).jti);
     });
 
-    it('carry nothing about scopes, capabilities and e-mail when there is nothing to say', async () => {
-      const found = Object.keys(decodeJwt((await tokens.mint(whole)).token));
+    it('omit claims for absent scopes, capabilities and e-mail', async () => {
+      const found = Object.keys(decodeJwt((await accessTokens.issue(unrestricted)).token));
       assert.deepEqual(found.sort(), ['aud', 'auth_time', 'exp', 'iat', 'iss', 'jti', 'nbf', 'proof', 'sub']);
     });
 
-    it('of others are not ours', async () => {
-      const foreign = await sign(claims({ iss: 'https://issuer.example.com' }));
-      for (const token of [foreign, '', 'x', 'a.b.c', 'e30.e30.', `${foreign}.x`, 'a'.repeat(20_000)]) {
-        assert.equal(await tokens.verify(token), undefined, token.slice(0, 50));
+    it('of other issuers give undefined', async () => {
+      const thirdParty = await sign(claims({ iss: 'https://issuer.example.com' }));
+      for (const token of [thirdParty, '', 'x', 'a.b.c', 'e30.e30.', `${thirdParty}.x`, 'a'.repeat(20_000)]) {
+        assert.equal(await accessTokens.verify(token), undefined, token.slice(0, 50));
       }
     });
 
-    it('end on time, also when they were seen before', async () => {
-      const { token, expires } = await tokens.mint(whole);
+    it('expire on time, also when they are cached', async () => {
+      const { token, expires } = await accessTokens.issue(unrestricted);
       const began = now;
       now = expires - 1;
-      assert.ok(await tokens.verify(token));
+      assert.ok(await accessTokens.verify(token));
       now = expires;
-      for (const server of [tokens, otherTokens]) {
+      for (const server of [accessTokens, otherAccessTokens]) {
         await assert.rejects(server.verify(token), { ...unauthenticated, message: /expired/ });
       }
       now = began;
     });
 
-    it('may come from a server whose clock is a minute ahead, and no more', async () => {
+    it('are accepted from a server whose clock is at most a minute ahead', async () => {
       const at = (seconds: number) => Math.floor(now / 1000) + seconds;
-      assert.ok(await tokens.verify(await sign(claims({ iat: at(60), nbf: at(60), exp: at(600) }))));
+      assert.ok(await accessTokens.verify(await sign(claims({ iat: at(60), nbf: at(60), exp: at(600) }))));
       for (const changes of [{ iat: at(62) }, { nbf: at(62) }]) {
         const token = await sign(claims({ ...changes, exp: at(600) }));
-        await assert.rejects(tokens.verify(token), { ...unauthenticated, message: /invalid "(iat|nbf)" in the token/ });
+        await assert.rejects(accessTokens.verify(token), {
+          ...unauthenticated,
+          message: /invalid "(iat|nbf)" in the token/,
+        });
       }
     });
 
-    it('must have every claim that matters', async () => {
+    it('must have all required claims', async () => {
       for (const name of ['sub', 'aud', 'exp', 'iat', 'nbf']) {
         const { [name]: _missing, ...rest } = claims();
-        await assert.rejects(tokens.verify(await sign(rest)), { ...unauthenticated, message: new RegExp(`"${name}"`) });
+        await assert.rejects(accessTokens.verify(await sign(rest)), {
+          ...unauthenticated,
+          message: new RegExp(`"${name}"`),
+        });
       }
       for (const cap of ['', 'nonsense', 7]) {
-        await assert.rejects(tokens.verify(await sign(claims({ cap }))), { ...unauthenticated, message: /"cap"/ });
+        await assert.rejects(accessTokens.verify(await sign(claims({ cap }))), {
+          ...unauthenticated,
+          message: /"cap"/,
+        });
       }
     });
 
-    it('must be signed by us: not at all, by another key or symmetrically will not do', async () => {
-      const { token } = await tokens.mint(whole);
+    it('must be signed by this server: unsigned, symmetric and forged ones are refused', async () => {
+      const { token } = await accessTokens.issue(unrestricted);
       const [header = '', payload = '', signature = ''] = token.split('.');
       const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
       const { kid } = await keys.current();
-      const publicPem = await exportSPKI((await keys.published(kid)) ?? assert.fail());
+      const publicPem = await exportSPKI((await keys.findPublicKey(kid)) ?? assert.fail());
       const symmetric = `${encode({ alg: 'HS256', typ: 'JWT', kid })}.${payload}`;
       const forged = [
         `${encode({ alg: 'none', typ: 'JWT', kid })}.${payload}.`,
@@ -187,32 +196,35 @@ for (const database of databases) {
         await sign(claims(), { typ: 'at+jwt' }),
         await sign(claims(), { typ: undefined }),
       ];
-      for (const wrong of forged) await assert.rejects(tokens.verify(wrong), unauthenticated, wrong);
+      for (const token of forged) await assert.rejects(accessTokens.verify(token), unauthenticated, token);
     });
 
-    it('signed with a key that another server brought in are accepted at once', async () => {
-      await tokens.verify((await otherTokens.mint(whole)).token);
+    it('signed with a new key of another server are accepted at once', async () => {
+      await accessTokens.verify((await otherAccessTokens.issue(unrestricted)).token);
       const kid = await rotateKeys(otherStore, masterKey, now, now);
-      const { token } = await otherTokens.mint(whole);
+      const { token } = await otherAccessTokens.issue(unrestricted);
       assert.equal(decodeProtectedHeader(token).kid, kid);
-      assert.ok(await tokens.verify(token));
+      assert.ok(await accessTokens.verify(token));
     });
 
-    it('of a revoked key are refused by the next request on every server, also when seen before', async () => {
-      const { token } = await tokens.mint(whole);
-      for (const server of [tokens, otherTokens]) assert.ok(await server.verify(token));
+    it('of a revoked key are refused by the next request on every server, also when they are cached', async () => {
+      const { token } = await accessTokens.issue(unrestricted);
+      for (const server of [accessTokens, otherAccessTokens]) assert.ok(await server.verify(token));
       const { kid = '' } = decodeProtectedHeader(token);
       assert.ok(await revokeKey(otherStore, masterKey, kid, now));
-      for (const server of [tokens, otherTokens]) {
+      for (const server of [accessTokens, otherAccessTokens]) {
         await assert.rejects(server.verify(token), { ...unauthenticated, message: /was revoked/ });
         await assert.rejects(server.verify(token), { ...unauthenticated, message: /was revoked/ });
       }
-      assert.ok(await otherTokens.verify((await tokens.mint(whole)).token), 'what is signed from now on is good');
+      assert.ok(
+        await otherAccessTokens.verify((await accessTokens.issue(unrestricted)).token),
+        'tokens that are signed from now on are valid',
+      );
     });
   });
 }
 
-test('an authorization value holds its token with or without Bearer', () => {
+test('the token is read from an authorization value with or without Bearer', () => {
   for (const value of ['Bearer abc', 'bearer  abc ', 'abc', ' abc']) assert.equal(bearerToken(value), 'abc');
   for (const value of [undefined, '', 'Bearer ', 'Bearer', '  ']) assert.equal(bearerToken(value), '');
 });

@@ -9,17 +9,20 @@ import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
-import { decodeSet, encodeSet } from '../../contract/capabilities.ts';
-import type { Provider, Standing } from '../login/login-validity.ts';
+import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
+import type { LoginRecord, ProviderMembership } from '../login/login-validity.ts';
 import { ALGORITHM } from './key-rotation.ts';
-import { TOKEN_LIFETIME_MS } from './lifetimes.ts';
+import { ACCESS_TOKEN_LIFETIME_MS } from './lifetimes.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** Who somebody was to the issuer that vouched for them: the `act` claim, whose members are texts for existing clients. */
+/**
+ * The identity that the issuer of a federated token authenticated: the `act` claim (RFC 8693, section 4.1). Existing
+ * clients expect strings.
+ */
 export interface Actor {
   readonly iss: string;
   readonly sub: string;
-  /** Several are separated by commas. */
+  /** Several audiences are separated by commas. */
   readonly aud: string;
 }
 
@@ -28,41 +31,46 @@ export interface Email {
   readonly verified: boolean;
 }
 
-/** What a token of ours says. Where it was not narrowed, scopes and capabilities are absent. */
-export interface TokenContent extends TokenScope, Standing {
+/** The content of an access token. Scopes and capabilities are absent when the token is not restricted. */
+export interface AccessTokenClaims extends TokenScope, LoginRecord {
   readonly audiences: readonly string[];
   readonly act?: Actor | undefined;
   readonly email?: Email | undefined;
 }
 
-/** A token of ours that is good. Times are in milliseconds. */
-export interface OwnToken extends TokenContent {
+/** The content of a valid access token. Times are in milliseconds. */
+export interface VerifiedAccessToken extends AccessTokenClaims {
   readonly issuedAt: number;
   readonly expires: number;
 }
 
-export interface MintedToken {
+/** An access token or a refresh token, and its expiry time in milliseconds. */
+export interface IssuedToken {
   readonly token: string;
   readonly expires: number;
 }
 
-export interface Attestation {
+/** A JWT by which this server authenticates itself to another server. */
+export interface JwtAssertion {
   readonly subject: string;
   readonly audience: string;
   readonly claims: JWTPayload;
   readonly lifetimeMs: number;
 }
 
-export interface Tokens {
-  /** For an hour, unless the token is for one short task. */
-  mint(content: TokenContent, lifetimeMs?: number): Promise<MintedToken>;
-  /** Signs claims that others verify. Such a token lets nobody in here: its subject is no identity. */
-  attest(attestation: Attestation): Promise<string>;
-  /** What a token of ours says; nothing for one that is not ours. Throws UNAUTHENTICATED for one that is ours and not good. */
-  verify(token: string): Promise<OwnToken | undefined>;
+export interface AccessTokens {
+  /** Issues an access token. Its lifetime is one hour by default. */
+  issue(claims: AccessTokenClaims, lifetimeMs?: number): Promise<IssuedToken>;
+  /** Signs an assertion. It cannot be used as an access token, because its subject is not an identity. */
+  signAssertion(assertion: JwtAssertion): Promise<string>;
+  /**
+   * Returns the content of an access token, or undefined when another issuer issued the token. Throws UNAUTHENTICATED
+   * when the token names this issuer and is not valid.
+   */
+  verify(token: string): Promise<VerifiedAccessToken | undefined>;
 }
 
-export interface TokensOptions {
+export interface AccessTokensOptions {
   readonly signingKeys: SigningKeys;
   readonly clock: Clock;
   /** The public URL of this server. */
@@ -70,17 +78,17 @@ export interface TokensOptions {
 }
 
 const LEEWAY_S = 60;
-/** The exchange never makes one nearly as long. */
+/** The token exchange limits its requests, so its tokens are far shorter. */
 const MAX_LENGTH = 16 * 1024;
-/** Checking a signature costs more than all else about a request, so good ones are remembered until their end. */
-const MAX_REMEMBERED = 10_000;
+/** Verifying a signature is the most expensive part of a request, so verified tokens are cached until they expire. */
+const MAX_CACHED = 10_000;
 const KID = /^[0-9a-f]{32}$/;
 
-export function createTokens({ signingKeys, clock, issuer }: TokensOptions): Tokens {
-  const remembered = createLru<string, Verified>(MAX_REMEMBERED);
+export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensOptions): AccessTokens {
+  const verifications = createLru<string, CachedVerification>(MAX_CACHED);
 
-  async function verifySignature(token: string, kid: string, now: number): Promise<OwnToken> {
-    const key = await signingKeys.published(kid);
+  async function verifySignature(token: string, kid: string, now: number): Promise<VerifiedAccessToken> {
+    const key = await signingKeys.findPublicKey(kid);
     if (key === undefined) throw unknownKey();
     try {
       const { payload } = await jwtVerify(token, key, {
@@ -91,14 +99,14 @@ export function createTokens({ signingKeys, clock, issuer }: TokensOptions): Tok
         currentDate: new Date(now),
         clockTolerance: LEEWAY_S,
       });
-      if ((payload.iat ?? 0) * 1000 > now + LEEWAY_S * 1000) throw unauthenticated('invalid "iat" in the token');
-      return read(payload);
+      if ((payload.iat ?? 0) * 1000 > now + LEEWAY_S * 1000) throw invalidClaim('iat');
+      return decodeClaims(payload);
     } catch (error) {
-      throw explain(error);
+      throw toApiError(error);
     }
   }
 
-  async function sign(claims: JWTPayload, lifetimeMs: number): Promise<MintedToken> {
+  async function sign(claims: JWTPayload, lifetimeMs: number): Promise<IssuedToken> {
     const now = clock();
     const seconds = Math.floor(now / 1000);
     const expires = Math.ceil((now + lifetimeMs) / 1000);
@@ -115,39 +123,39 @@ export function createTokens({ signingKeys, clock, issuer }: TokensOptions): Tok
   }
 
   return {
-    mint: (content, lifetimeMs = TOKEN_LIFETIME_MS) =>
-      sign({ ...write(content), sub: content.identity, aud: [...content.audiences] }, lifetimeMs),
+    issue: (claims, lifetimeMs = ACCESS_TOKEN_LIFETIME_MS) =>
+      sign({ ...encodePrivateClaims(claims), sub: claims.identity, aud: [...claims.audiences] }, lifetimeMs),
 
-    attest: async ({ subject, audience, claims, lifetimeMs }) =>
+    signAssertion: async ({ subject, audience, claims, lifetimeMs }) =>
       (await sign({ ...claims, sub: subject, aud: audience }, lifetimeMs)).token,
 
     async verify(token) {
       if (token.length > MAX_LENGTH) return undefined;
       const now = clock();
       const digest = createHash('sha256').update(token).digest('base64');
-      let verified = remembered.get(digest);
-      if (verified === undefined) {
-        const kid = ownKey(token, issuer());
+      let verification = verifications.get(digest);
+      if (verification === undefined) {
+        const kid = findKeyId(token, issuer());
         if (kid === undefined) return undefined;
-        verified = { kid, content: await verifySignature(token, kid, now) };
-        remembered.set(digest, verified);
-      } else if ((await signingKeys.published(verified.kid)) === undefined) {
-        remembered.delete(digest);
+        verification = { kid, verified: await verifySignature(token, kid, now) };
+        verifications.set(digest, verification);
+      } else if ((await signingKeys.findPublicKey(verification.kid)) === undefined) {
+        verifications.delete(digest);
         throw unknownKey();
       }
-      if (verified.content.expires <= now) throw expired();
-      return verified.content;
+      if (verification.verified.expires <= now) throw expired();
+      return verification.verified;
     },
   };
 }
 
-interface Verified {
+interface CachedVerification {
   readonly kid: string;
-  readonly content: OwnToken;
+  readonly verified: VerifiedAccessToken;
 }
 
-/** The id of the key that a token of ours claims to be signed with; nothing when the token does not claim to be ours. */
-function ownKey(token: string, issuer: string): string | undefined {
+/** Returns the `kid` of a token that names `issuer`, and undefined for a token that does not. */
+function findKeyId(token: string, issuer: string): string | undefined {
   let kid: unknown;
   try {
     if (decodeJwt(token).iss !== issuer) return undefined;
@@ -160,34 +168,40 @@ function ownKey(token: string, issuer: string): string | undefined {
 }
 
 const unknownKey = (): ApiError =>
-  unauthenticated('the token is signed with a key that is unknown here or was revoked; get a new one');
+  unauthenticated('the token is signed with a key that is unknown here or was revoked; get a new token');
 const expired = (): ApiError => unauthenticated('the token has expired; get a new one');
+const invalidClaim = (claim: string): ApiError => unauthenticated(`invalid "${claim}" in the token; get a new token`);
 
-function explain(error: unknown): unknown {
+function toApiError(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return expired();
-  if (error instanceof errors.JWTClaimValidationFailed) return unauthenticated(`invalid "${error.claim}" in the token`);
-  if (error instanceof errors.JOSEError) return unauthenticated('the signature of the token is not valid');
+  if (error instanceof errors.JWTClaimValidationFailed) return invalidClaim(error.claim);
+  if (error instanceof errors.JOSEError) {
+    return unauthenticated('the signature of the token is not valid; get a new token');
+  }
   return error;
 }
 
-/** The claims of our own, beside the registered ones of RFC 7519. */
-const write = ({ scopes, capabilities, act, email, authenticated, proof, provider }: TokenContent): JWTPayload => ({
-  auth_time: Math.floor(authenticated / 1000),
-  proof,
-  ...(provider && { idp: provider }),
-  ...(scopes && { scopes }),
-  ...(capabilities !== undefined && { cap: encodeSet(capabilities) }),
-  ...(act && { act }),
-  ...(email && { email: email.address, email_verified: email.verified }),
-});
+/** Encodes the claims of this server beside the registered ones (RFC 7519, section 4.3). */
+const encodePrivateClaims = (claims: AccessTokenClaims): JWTPayload => {
+  const { scopes, capabilities, act, email, authenticatedAt, credentialFingerprint, provider } = claims;
+  return {
+    auth_time: Math.floor(authenticatedAt / 1000),
+    proof: credentialFingerprint,
+    ...(provider && { idp: provider }),
+    ...(scopes && { scopes }),
+    ...(capabilities !== undefined && { cap: encodeCapabilitySet(capabilities) }),
+    ...(act && { act }),
+    ...(email && { email: email.address, email_verified: email.verified }),
+  };
+};
 
-/** The claims of a token whose signature is ours, so they are as `write` made them. */
-function read(claims: JWTPayload): OwnToken {
+/** Decodes claims that this server signed, so the private claims have the types of `encodePrivateClaims`. */
+function decodeClaims(claims: JWTPayload): VerifiedAccessToken {
   const { sub = '', aud = [], iat = 0, exp = 0 } = claims;
-  const { auth_time = 0, proof = '', idp, scopes, cap, act, email, email_verified } = claims as Partial<Written>;
-  const capabilities = cap === undefined ? undefined : decodeSet(cap);
-  // A narrow token must never be taken for a whole one.
-  if (cap !== undefined && capabilities === undefined) throw unauthenticated('invalid "cap" in the token');
+  const { auth_time = 0, proof = '', idp, scopes, cap, act, email, email_verified } = claims as Partial<PrivateClaims>;
+  const capabilities = cap === undefined ? undefined : decodeCapabilitySet(cap);
+  // Without this check a restricted token with an unreadable restriction would become an unrestricted one.
+  if (cap !== undefined && capabilities === undefined) throw invalidClaim('cap');
   return {
     identity: sub,
     audiences: [aud].flat(),
@@ -195,18 +209,19 @@ function read(claims: JWTPayload): OwnToken {
     capabilities,
     act,
     email: email === undefined ? undefined : { address: email, verified: email_verified === true },
-    authenticated: auth_time * 1000,
-    proof,
+    authenticatedAt: auth_time * 1000,
+    credentialFingerprint: proof,
     provider: idp,
     issuedAt: iat * 1000,
     expires: exp * 1000,
   };
 }
 
-interface Written {
+interface PrivateClaims {
   auth_time: number;
+  /** The credential fingerprint. */
   proof: string;
-  idp: Provider;
+  idp: ProviderMembership;
   scopes: readonly string[];
   cap: string;
   act: Actor;
@@ -214,6 +229,6 @@ interface Written {
   email_verified: boolean;
 }
 
-/** The token in an `authorization` value, with or without its `Bearer ` prefix; empty when there is none. */
+/** Returns the token of an `authorization` value, with or without its `Bearer ` prefix. Empty when there is none. */
 export const bearerToken = (authorization: string | undefined): string =>
   authorization?.replace(/^\s*bearer(?:\s+|$)/i, '').trim() ?? '';

@@ -1,5 +1,8 @@
-/** Whether a token of ours is meant for this server: by URL, or by host and port as registry clients name a server. */
-export function isMeantFor(publicUrl: string, audiences: readonly string[]): boolean {
+import { unauthenticated } from '../../base/errors.ts';
+
+/** Refuses an access token whose audience is another server. Registry clients name a server by host and port. */
+export function requireServerAudience(publicUrl: string, audiences: readonly string[]): void {
   const accepted = [publicUrl, `${publicUrl}/`, new URL(publicUrl).host];
-  return audiences.some((audience) => accepted.includes(audience));
+  if (audiences.some((audience) => accepted.includes(audience))) return;
+  throw unauthenticated(`invalid "aud" in the token: it is for another server. Get a token for ${publicUrl}`);
 }

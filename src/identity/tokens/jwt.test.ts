@@ -5,43 +5,52 @@ import fc from 'fast-check';
 import { base64url, type JWTPayload } from 'jose';
 import { newKey, sign } from '../../../test/support/issuer.ts';
 import { ALGORITHMS, readKeySet } from '../../base/jwks.ts';
-import { isSignedWith, readToken, timeProblem } from './jwt.ts';
+import { isSignedWith, parseJwt, validityPeriodProblem } from './jwt.ts';
 
 const NOW = 2_000_000_000;
 const key = newKey('one');
 const encode = (value: unknown): string => base64url.encode(JSON.stringify(value));
 
-test('a token is good from a minute before its time until a minute after', () => {
-  const judge = (changes: JWTPayload) => timeProblem({ exp: NOW + 600, ...changes }, NOW * 1000);
-  assert.equal(judge({}), undefined);
-  assert.equal(judge({ exp: NOW - 59 }), undefined);
-  assert.equal(judge({ exp: NOW - 60 }), 'the token has expired; get a new one');
-  assert.equal(judge({ exp: NOW - 59.5, iat: NOW - 0.5 }), undefined);
-  assert.equal(judge({ nbf: NOW + 60 }), undefined);
-  assert.equal(judge({ nbf: NOW + 61 }), 'the token is not valid yet');
-  assert.equal(judge({ iat: NOW + 60 }), undefined);
-  assert.equal(judge({ iat: NOW + 61 }), 'the token was issued in the future');
+test('the validity period has a leeway of one minute at both ends', () => {
+  const problemOf = (changes: JWTPayload) => validityPeriodProblem({ exp: NOW + 600, ...changes }, NOW * 1000);
+  assert.equal(problemOf({}), undefined);
+  assert.equal(problemOf({ exp: NOW - 59 }), undefined);
+  assert.equal(problemOf({ exp: NOW - 60 }), 'the token has expired; get a new one');
+  assert.equal(problemOf({ exp: NOW - 59.5, iat: NOW - 0.5 }), undefined);
+  assert.equal(problemOf({ nbf: NOW + 60 }), undefined);
+  assert.equal(problemOf({ nbf: NOW + 61 }), 'the token is not valid yet ("nbf"); check the clock of its issuer');
+  assert.equal(problemOf({ iat: NOW + 60 }), undefined);
+  assert.equal(
+    problemOf({ iat: NOW + 61 }),
+    'the token was issued in the future ("iat"); check the clock of its issuer',
+  );
 });
 
-test('times of another type are no times', () => {
-  const judge = (claims: unknown) => timeProblem(claims as JWTPayload, NOW * 1000);
-  assert.equal(judge({}), 'the token does not say when it expires');
+test('times of another type are invalid', () => {
+  const problemOf = (claims: unknown) => validityPeriodProblem(claims as JWTPayload, NOW * 1000);
+  assert.equal(problemOf({}), 'the token has no expiry time ("exp"); get one that has');
   for (const odd of ['2100000000', null, true, {}, [], Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.equal(judge({ exp: odd }), 'the token does not say when it expires');
-    assert.equal(judge({ exp: NOW, nbf: odd }), 'the token is not valid yet');
-    assert.equal(judge({ exp: NOW, iat: odd }), 'the token was issued in the future');
+    assert.equal(problemOf({ exp: odd }), 'the token has no expiry time ("exp"); get one that has');
+    assert.equal(
+      problemOf({ exp: NOW, nbf: odd }),
+      'the token is not valid yet ("nbf"); check the clock of its issuer',
+    );
+    assert.equal(
+      problemOf({ exp: NOW, iat: odd }),
+      'the token was issued in the future ("iat"); check the clock of its issuer',
+    );
   }
 });
 
-test('a token is taken apart', async () => {
-  const token = readToken(await sign({ sub: 'somebody' }, key));
-  assert.deepEqual(token, { header: { alg: 'ES256', kid: 'one' }, claims: { sub: 'somebody' } });
-  const anonymous = readToken(await sign({}, key, { kid: 7 as never }));
+test('a token is parsed', async () => {
+  const token = parseJwt(await sign({ sub: 'alice' }, key));
+  assert.deepEqual(token, { header: { alg: 'ES256', kid: 'one' }, claims: { sub: 'alice' } });
+  const anonymous = parseJwt(await sign({}, key, { kid: 7 as never }));
   assert.deepEqual(anonymous, { header: { alg: 'ES256', kid: undefined }, claims: {} });
 });
 
-test('what is no token says why, whatever it is', async () => {
-  const good = await sign({ sub: 'somebody' }, key);
+test('text that is not a token gives an error message', async () => {
+  const good = await sign({ sub: 'alice' }, key);
   const [header, payload, signature] = good.split('.');
   const wrong = [
     '',
@@ -63,27 +72,27 @@ test('what is no token says why, whatever it is', async () => {
   for (const alg of ['none', 'HS256', 'HS512', 'RSA1_5', 'dir', '', 7])
     wrong.push(`${encode({ alg })}.${payload}.${signature}`);
   wrong.push(`${encode({ alg: 'ES256', crit: ['exp'] })}.${payload}.${signature}`);
-  for (const text of wrong) assert.equal(typeof readToken(text), 'string', text.slice(0, 80));
-  fc.assert(fc.property(fc.string(), (text) => typeof readToken(text) === 'string'));
-  fc.assert(fc.property(fc.json(), (json) => typeof readToken(`${base64url.encode(json)}.${payload}.x`) === 'string'));
+  for (const text of wrong) assert.equal(typeof parseJwt(text), 'string', text.slice(0, 80));
+  fc.assert(fc.property(fc.string(), (text) => typeof parseJwt(text) === 'string'));
+  fc.assert(fc.property(fc.json(), (json) => typeof parseJwt(`${base64url.encode(json)}.${payload}.x`) === 'string'));
 });
 
-test('issuer, subject and audience are texts', async () => {
+test('issuer, subject and audience must be strings', async () => {
   const [header, , signature] = (await sign({}, key)).split('.');
-  const read = (claims: unknown) => readToken(`${header}.${encode(claims)}.${signature}`);
+  const read = (claims: unknown) => parseJwt(`${header}.${encode(claims)}.${signature}`);
   for (const claims of [{}, { iss: 'a', sub: 'b', aud: 'c' }, { aud: ['c', 'd'] }, { aud: [] }]) {
     assert.equal(typeof read(claims), 'object', JSON.stringify(claims));
   }
   for (const odd of [null, 7, true, {}, ['a'], [['a']], [7]]) {
-    assert.equal(read({ iss: odd }), '"iss" in the token is not text');
-    assert.equal(read({ sub: odd }), '"sub" in the token is not text');
+    assert.equal(read({ iss: odd }), '"iss" in the token has the wrong type; it must be a string');
+    assert.equal(read({ sub: odd }), '"sub" in the token has the wrong type; it must be a string');
   }
   for (const odd of [7, true, {}, [['a']], ['a', 7], [null]]) {
-    assert.equal(read({ aud: odd }), '"aud" in the token is not text');
+    assert.equal(read({ aud: odd }), '"aud" in the token has the wrong type; it must be a string');
   }
 });
 
-test('every algorithm that is allowed works', async () => {
+test('every supported algorithm works', async () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const curves: Record<string, string> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
   for (const alg of ALGORITHMS) {
@@ -100,12 +109,12 @@ test('every algorithm that is allowed works', async () => {
   }
 });
 
-test('a signature holds for its own text and key alone', async () => {
-  const text = await sign({ sub: 'somebody' }, key);
-  const held = { id: 'one', algorithms: ['ES256'], key: key.publicKey };
-  assert.ok(await isSignedWith(text, held));
-  assert.ok(!(await isSignedWith(text, { ...held, algorithms: ['ES384'] })));
-  assert.ok(!(await isSignedWith(text, { ...held, key: newKey('one').publicKey })));
+test('a signature is valid only for its text and key', async () => {
+  const text = await sign({ sub: 'alice' }, key);
+  const publicKey = { id: 'one', algorithms: ['ES256'], key: key.publicKey };
+  assert.ok(await isSignedWith(text, publicKey));
+  assert.ok(!(await isSignedWith(text, { ...publicKey, algorithms: ['ES384'] })));
+  assert.ok(!(await isSignedWith(text, { ...publicKey, key: newKey('one').publicKey })));
   const [header, payload, signature = ''] = text.split('.');
   for (const bad of [
     '',
@@ -116,6 +125,6 @@ test('a signature holds for its own text and key alone', async () => {
     `B${signature.slice(1)}`,
     `A${signature.slice(1)}`,
   ]) {
-    if (bad !== signature) assert.ok(!(await isSignedWith(`${header}.${payload}.${bad}`, held)), bad);
+    if (bad !== signature) assert.ok(!(await isSignedWith(`${header}.${payload}.${bad}`, publicKey)), bad);
   }
 });

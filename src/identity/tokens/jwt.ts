@@ -5,53 +5,57 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import { decodeJwt } from 'jose/jwt/decode';
 import { ALGORITHMS, type PublicKey, type SignatureHeader } from '../../base/jwks.ts';
 
-export type Claims = Readonly<JWTPayload>;
+export type JwtClaims = Readonly<JWTPayload>;
 
-/** A JWT taken apart. What it claims is not to be believed before its signature is checked. */
-export interface Token {
+/** A decoded JWT. Its claims must not be trusted before its signature is verified. */
+export interface ParsedJwt {
   readonly header: SignatureHeader;
-  readonly claims: Claims;
+  readonly claims: JwtClaims;
 }
 
-/** No token is nearly as long; what is longer is not worth decoding. */
+/** Real tokens are far shorter. Longer input is not decoded. */
 const MAX_LENGTH = 16 * 1024;
 const LEEWAY_S = 60;
 
-/** Takes a token apart, or says why that cannot be done. */
-export function readToken(text: string): Token | string {
-  if (text.length > MAX_LENGTH) return `the token is longer than ${MAX_LENGTH} characters`;
+/** Decodes a JWT without verifying its signature. Returns an error message when the text is not an acceptable JWT. */
+export function parseJwt(text: string): ParsedJwt | string {
+  if (text.length > MAX_LENGTH) return `the token is longer than ${MAX_LENGTH} characters; send a shorter one`;
   try {
     const { alg = '', kid, crit } = decodeProtectedHeader(text);
     const claims = Object.freeze(decodeJwt(text));
     if (!ALGORITHMS.includes(alg)) return `the token must be signed with one of ${ALGORITHMS.join(', ')}`;
-    // Extensions that must be understood (RFC 7515, section 4.1.11); none is.
-    if (crit !== undefined) return 'the token has critical extensions';
-    const odd = oddClaim(claims);
-    if (odd) return `"${odd}" in the token is not text`;
+    // Extensions that a recipient must understand (RFC 7515, section 4.1.11). This server supports none.
+    if (crit !== undefined) return 'the token has critical header extensions ("crit"), which are not supported';
+    const malformed = malformedClaim(claims);
+    if (malformed) return `"${malformed}" in the token has the wrong type; it must be a string`;
     return { header: { alg, kid: typeof kid === 'string' ? kid : undefined }, claims };
   } catch {
-    return 'the token is not a JWT';
+    return 'the token is not a JWT; send a complete JWT';
   }
 }
 
-/** The claims that everything hangs on, if one is not of the type that RFC 7519, section 4.1 gives it. */
-function oddClaim({ iss, sub, aud }: Readonly<Record<string, unknown>>): string | undefined {
+/** Returns the name of a claim of the wrong type (RFC 7519, section 4.1). `aud` may also be a list of strings. */
+function malformedClaim({ iss, sub, aud }: Readonly<Record<string, unknown>>): string | undefined {
   if (iss !== undefined && typeof iss !== 'string') return 'iss';
   if (sub !== undefined && typeof sub !== 'string') return 'sub';
   return [aud ?? []].flat().every((audience) => typeof audience === 'string') ? undefined : 'aud';
 }
 
-/** What keeps a token from being good at this time, or nothing. */
-export function timeProblem({ exp, nbf, iat }: Claims, nowMs: number): string | undefined {
+/** Returns why a token is outside of its validity period at `nowMs`, or undefined when it is inside. */
+export function validityPeriodProblem({ exp, nbf, iat }: JwtClaims, nowMs: number): string | undefined {
   const now = nowMs / 1000;
-  if (!isTime(exp)) return 'the token does not say when it expires';
+  if (!isTime(exp)) return 'the token has no expiry time ("exp"); get one that has';
   if (exp + LEEWAY_S <= now) return 'the token has expired; get a new one';
-  if (nbf !== undefined && !(isTime(nbf) && nbf - LEEWAY_S <= now)) return 'the token is not valid yet';
-  if (iat !== undefined && !(isTime(iat) && iat - LEEWAY_S <= now)) return 'the token was issued in the future';
+  if (nbf !== undefined && !(isTime(nbf) && nbf - LEEWAY_S <= now)) {
+    return 'the token is not valid yet ("nbf"); check the clock of its issuer';
+  }
+  if (iat !== undefined && !(isTime(iat) && iat - LEEWAY_S <= now)) {
+    return 'the token was issued in the future ("iat"); check the clock of its issuer';
+  }
   return undefined;
 }
 
-/** The claims are whatever the token says, so the types are only hoped for. */
+/** The types of unverified claims are not guaranteed. */
 const isTime = (value: number | undefined): value is number => Number.isFinite(value);
 
 export async function isSignedWith(text: string, { key, algorithms }: PublicKey): Promise<boolean> {

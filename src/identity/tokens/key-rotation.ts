@@ -6,14 +6,18 @@ import { seal } from '../../base/secretbox.ts';
 import { ACCESS_VERSION } from '../../resource/access-version.ts';
 import { putSetting } from '../../store/settings.ts';
 import type { Reader, Row, Store, Transaction } from '../../store/store.ts';
-import { KEY_OVERLAP_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';
+import { ACCESS_TOKEN_LIFETIME_MS, KEY_OVERLAP_MS } from './lifetimes.ts';
 
 export const ALGORITHM = 'RS256';
 
-/** `next` is published so that others learn it, `current` signs, `retired` is published until its last token has ended. */
+/**
+ * - `next`: published, so that other servers fetch it before it is used.
+ * - `current`: signs.
+ * - `retired`: published until the last token that it signed has expired.
+ */
 export type KeyState = 'next' | 'current' | 'retired';
 
-/** A signing key without its secret. Times are in milliseconds. */
+/** A signing key without its private key. Times are in milliseconds. */
 export interface KeyInfo {
   readonly kid: string;
   readonly state: KeyState;
@@ -21,7 +25,7 @@ export interface KeyInfo {
   readonly activates: number;
   /** When its successor takes over. */
   readonly retires: number | undefined;
-  /** When it disappears. */
+  /** When its publication ends. */
   readonly expires: number | undefined;
 }
 
@@ -33,29 +37,32 @@ interface KeyRow extends Row {
   readonly expires: number | null;
 }
 
-/** Should the clock of this server be behind that of the one which brought in the only key, it uses the key early. */
-export const FROM_CURRENT = `FROM signing_key WHERE retires IS NULL OR retires > $1
+/**
+ * Selects the key that signs at time $1. When the only key activates in the future, because the clock of the server
+ * that added it is ahead, that key is selected.
+ */
+export const FROM_CURRENT_KEY = `FROM signing_key WHERE retires IS NULL OR retires > $1
   ORDER BY activates > $1, activates DESC LIMIT 1`;
-const CURRENT = `SELECT kid ${FROM_CURRENT}`;
+const CURRENT = `SELECT kid ${FROM_CURRENT_KEY}`;
 const LIST = `SELECT kid, created, activates, retires, expires FROM signing_key
   WHERE expires IS NULL OR expires > $1 ORDER BY activates DESC, kid`;
 const INSERT = `INSERT INTO signing_key (kid, created, activates, private_key, public_jwk)
   VALUES ($1, $2, $3, $4, $5)`;
 const RETIRE = 'UPDATE signing_key SET retires = $1, expires = $2 WHERE retires IS NULL OR retires > $3';
 const DELETE = 'DELETE FROM signing_key WHERE kid = $1';
-const FORGET = 'DELETE FROM signing_key WHERE expires <= $1';
+const DELETE_EXPIRED = 'DELETE FROM signing_key WHERE expires <= $1';
 
-/** Those who change keys at the same time wait here for each other. */
-const takeTurns = (tx: Transaction, now: number) => putSetting(tx, 'signing-keys.changed', String(now));
+/** Serializes concurrent key changes, because all of them write this row. */
+const lockKeys = (tx: Transaction, now: number) => putSetting(tx, 'signing-keys.changed', String(now));
 
-/** The id of the key that signs at this time. */
-async function currentKey(db: Reader, now: number): Promise<string | undefined> {
+/** Returns the id of the key that signs at this time. */
+async function findCurrentKid(db: Reader, now: number): Promise<string | undefined> {
   return (await db.get<{ kid: string }>(CURRENT, now))?.kid;
 }
 
-/** Every published key, the newest first. */
+/** Returns all published keys, the newest first. */
 export async function listKeys(db: Reader, now: number): Promise<KeyInfo[]> {
-  const current = await currentKey(db, now);
+  const current = await findCurrentKid(db, now);
   return (await db.all<KeyRow>(LIST, now)).map(({ kid, created, activates, retires, expires }) => ({
     kid,
     state: kid === current ? 'current' : activates > now && (retires ?? Infinity) > now ? 'next' : 'retired',
@@ -66,76 +73,76 @@ export async function listKeys(db: Reader, now: number): Promise<KeyInfo[]> {
   }));
 }
 
-/** Makes the first key of a database, unless there is one. */
+/** Creates the first key of a database, unless one exists. */
 export async function ensureKey(store: Store, masterKey: Uint8Array, now: number): Promise<void> {
-  if ((await currentKey(store.reader, now)) !== undefined) return;
-  const fresh = await newKey(masterKey);
+  if ((await findCurrentKid(store.reader, now)) !== undefined) return;
+  const key = await newKey(masterKey);
   await store.write(async (tx) => {
-    await takeTurns(tx, now);
-    if ((await currentKey(tx, now)) === undefined) await bringIn(tx, fresh, now, now);
+    await lockKeys(tx, now);
+    if ((await findCurrentKid(tx, now)) === undefined) await addKey(tx, key, now, now);
   });
 }
 
-/** Brings in a new key: published at once, used from `activates` on. Answers its id. */
+/** Adds a key that is published at once and signs from `activates` on. Returns its id. */
 export async function rotateKeys(
   store: Store,
   masterKey: Uint8Array,
   now: number,
   activates = now + KEY_OVERLAP_MS,
 ): Promise<string> {
-  const fresh = await newKey(masterKey);
+  const key = await newKey(masterKey);
   await store.write(async (tx) => {
-    await takeTurns(tx, now);
-    await bringIn(tx, fresh, now, activates);
+    await lockKeys(tx, now);
+    await addKey(tx, key, now, activates);
   });
-  return fresh.kid;
+  return key.kid;
 }
 
 /**
- * Removes a key from publication: from now on no server accepts a token that it signed. A new one takes its place, at
- * once if it was in use. Answers whether there was such a key.
+ * Deletes a key. From now on no server accepts a token that it signed. A new key replaces the `current` key at once,
+ * and a `next` key after the overlap. Returns whether the key existed.
  */
 export async function revokeKey(store: Store, masterKey: Uint8Array, kid: string, now: number): Promise<boolean> {
-  const fresh = await newKey(masterKey);
+  const replacement = await newKey(masterKey);
   return store.write(async (tx) => {
-    await takeTurns(tx, now);
-    const revoked = (await listKeys(tx, now)).find((key) => key.kid === kid);
+    await lockKeys(tx, now);
+    const revoked = (await listKeys(tx, now)).find((listed) => listed.kid === kid);
     if (revoked === undefined) return false;
     await tx.run(DELETE, kid);
-    // Whoever remembers what a token is worth, as the registry does, forgets it.
+    // Invalidates the caches of authenticated tokens, such as that of the registry.
     await putSetting(tx, ACCESS_VERSION, randomUUID());
-    if (revoked.state === 'current') await bringIn(tx, fresh, now, now);
-    if (revoked.state === 'next') await bringIn(tx, fresh, now, now + KEY_OVERLAP_MS);
+    if (revoked.state === 'current') await addKey(tx, replacement, now, now);
+    if (revoked.state === 'next') await addKey(tx, replacement, now, now + KEY_OVERLAP_MS);
     return true;
   });
 }
 
-interface FreshKey {
+interface NewSigningKey {
   readonly kid: string;
-  readonly sealedPrivate: string;
+  readonly sealedPrivateKey: string;
   readonly publicJwk: JWK;
 }
 
-async function bringIn(tx: Transaction, fresh: FreshKey, now: number, activates: number): Promise<void> {
-  // The overlap again, for servers whose clocks differ.
-  await tx.run(RETIRE, activates, activates + TOKEN_LIFETIME_MS + KEY_OVERLAP_MS, now);
-  await tx.run(INSERT, fresh.kid, now, activates, fresh.sealedPrivate, JSON.stringify(fresh.publicJwk));
-  await tx.run(FORGET, now);
+async function addKey(tx: Transaction, key: NewSigningKey, now: number, activates: number): Promise<void> {
+  // The overlap is added because the clocks of the servers may differ.
+  await tx.run(RETIRE, activates, activates + ACCESS_TOKEN_LIFETIME_MS + KEY_OVERLAP_MS, now);
+  await tx.run(INSERT, key.kid, now, activates, key.sealedPrivateKey, JSON.stringify(key.publicJwk));
+  await tx.run(DELETE_EXPIRED, now);
 }
 
-/** What the private part is sealed as: it opens in the place of no other secret. */
+/** The context that a private key is sealed with. A secret that is sealed with another context cannot replace it. */
 export const sealContext = (kid: string): string => `signing-key ${kid}`;
 
-async function newKey(masterKey: Uint8Array): Promise<FreshKey> {
+async function newKey(masterKey: Uint8Array): Promise<NewSigningKey> {
   const { privateKey, publicKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
   const jwk = publicKey.export({ format: 'jwk' }) as JWK;
-  // RFC 7638, in hex because an id that begins with a dash looks like an option on a command line.
+  // The thumbprint of RFC 7638. In hex, because base64url may begin with a dash and look like a command-line option.
   const kid = Buffer.from(await calculateJwkThumbprint(jwk), 'base64url')
     .toString('hex')
     .slice(0, 32);
   return {
     kid,
-    sealedPrivate: seal(masterKey, privateKey.export({ format: 'pem', type: 'pkcs8' }), sealContext(kid)),
+    sealedPrivateKey: seal(masterKey, privateKey.export({ format: 'pem', type: 'pkcs8' }), sealContext(kid)),
     publicJwk: { ...jwk, kid, use: 'sig', alg: ALGORITHM },
   };
 }

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { databases, type Home } from '../../../test/support/databases.ts';
 import { ApiError, Code } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
-import { setOf } from '../../contract/capabilities.ts';
+import { capabilitySetOf } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,14 +12,14 @@ import { createRefreshTokens, type Login, type RefreshTokens } from './refresh-t
 
 const START = Date.UTC(2026, 0, 1) + 250;
 const refused = (message: RegExp) => ({ name: 'ApiError', code: Code.UNAUTHENTICATED, message });
-const OVER = refused(/expired or was revoked; log in again/);
-const REUSED = refused(/was used before.*its login has ended/);
+const EXPIRED_OR_REVOKED = refused(/expired or was revoked; log in again/);
+const REUSED = refused(/was used before.*its login was ended/);
 
-const whole: Login = { identity: newUid(ROOT), authenticated: START, proof: 'a proof' };
-const narrow: Login = {
-  ...whole,
+const unrestricted: Login = { identity: newUid(ROOT), authenticatedAt: START, credentialFingerprint: 'fingerprint' };
+const restricted: Login = {
+  ...unrestricted,
   scopes: [newUid(ROOT)],
-  capabilities: setOf([Capability.CAP_IAM_GROUPS_LIST]),
+  capabilities: capabilitySetOf([Capability.CAP_IAM_GROUPS_LIST]),
   act: { iss: 'https://issuer.example.com', sub: 'alice', aud: 'a' },
   email: { address: 'alice@example.com', verified: true },
 };
@@ -29,8 +29,8 @@ for (const database of databases) {
     let home: Home;
     let store: Store;
     let otherStore: Store;
-    let tokens: RefreshTokens;
-    let otherTokens: RefreshTokens;
+    let refreshTokens: RefreshTokens;
+    let otherRefreshTokens: RefreshTokens;
     let now = START;
     const clock = () => now;
     const rows = async () =>
@@ -40,26 +40,26 @@ for (const database of databases) {
       home = await database.home();
       store = await openStore(home);
       otherStore = await openStore(home);
-      tokens = createRefreshTokens({ store, clock });
-      otherTokens = createRefreshTokens({ store: otherStore, clock });
+      refreshTokens = createRefreshTokens({ store, clock });
+      otherRefreshTokens = createRefreshTokens({ store: otherStore, clock });
     });
     after(async () => {
       await Promise.all([store.close(), otherStore.close()]);
       await home.remove();
     });
 
-    it('stand for their login, as often as one looks', async () => {
-      for (const login of [whole, narrow]) {
-        const { token } = await tokens.issue(login);
-        for (const server of [tokens, otherTokens, tokens]) {
-          assert.deepEqual(await server.find(token), { capabilities: undefined, ...login });
+    it('give their login, any number of times', async () => {
+      for (const login of [unrestricted, restricted]) {
+        const { token } = await refreshTokens.issue(login);
+        for (const server of [refreshTokens, otherRefreshTokens, refreshTokens]) {
+          assert.deepEqual(await server.findLogin(token), { capabilities: undefined, ...login });
         }
       }
     });
 
-    it('look as existing clients expect: padded base64 of JSON with an integer exp', async () => {
+    it('have the form that existing clients expect: padded base64 of JSON with an integer exp', async () => {
       for (let i = 0; i < 3; i++) {
-        const { token, expires } = await tokens.issue(whole);
+        const { token, expires } = await refreshTokens.issue(unrestricted);
         assert.match(token, /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/);
         const { exp, ...rest } = JSON.parse(Buffer.from(token, 'base64').toString());
         assert.equal(exp, Math.floor(expires / 1000));
@@ -68,46 +68,61 @@ for (const database of databases) {
     });
 
     it('are stored as hashes only', async () => {
-      const { token } = await tokens.issue(whole);
+      const { token } = await refreshTokens.issue(unrestricted);
       const { id, secret } = JSON.parse(Buffer.from(token, 'base64').toString());
       const row = await store.reader.get('SELECT * FROM refresh_family WHERE id = $1', id);
       assert.match(String(row?.secret_hash), /^[0-9a-f]{64}$/);
       assert.ok(!JSON.stringify(row).includes(secret));
     });
 
-    it('are good once; each use gives the next, until the end of the login', async () => {
-      const first = await tokens.issue(narrow);
+    it('have a stored login with the property names of earlier versions', async () => {
+      const { token } = await refreshTokens.issue(restricted);
+      const { id } = JSON.parse(Buffer.from(token, 'base64').toString());
+      const row = await store.reader.get<{ session: string }>('SELECT session FROM refresh_family WHERE id = $1', id);
+      const properties = Object.keys(JSON.parse(row?.session ?? ''));
+      assert.deepEqual(properties.sort(), ['act', 'authenticated', 'cap', 'email', 'proof', 'scopes']);
+    });
+
+    it('are valid once: each rotation gives the next one, with the same expiry time', async () => {
+      const first = await refreshTokens.issue(restricted);
       assert.equal(first.expires, START + LOGIN_LIFETIME_MS);
       const before = await rows();
       let { token } = first;
-      for (const server of [tokens, otherTokens, tokens, otherTokens]) {
-        const next = await server.renew(token);
+      for (const server of [refreshTokens, otherRefreshTokens, refreshTokens, otherRefreshTokens]) {
+        const next = await server.rotate(token);
         assert.notEqual(next.token, token);
         assert.equal(next.expires, first.expires);
         token = next.token;
-        assert.deepEqual(await server.find(token), narrow);
+        assert.deepEqual(await server.findLogin(token), restricted);
       }
-      assert.equal(await rows(), before, 'a login is one row, however long it goes on');
+      assert.equal(await rows(), before, 'a login is one row, after any number of rotations');
     });
 
-    it('end the whole login when one is used again, on either path', async () => {
-      for (const use of [tokens.renew, tokens.find, otherTokens.renew, otherTokens.find]) {
-        const bystander = await tokens.issue(whole);
-        const { token: first } = await tokens.issue(whole);
-        const { token: second } = await otherTokens.renew(first);
-        const { token: third } = await tokens.renew(second);
+    it('end the whole login when one is used again', async () => {
+      for (const use of [
+        refreshTokens.rotate,
+        refreshTokens.findLogin,
+        otherRefreshTokens.rotate,
+        otherRefreshTokens.findLogin,
+      ]) {
+        const bystander = await refreshTokens.issue(unrestricted);
+        const { token: first } = await refreshTokens.issue(unrestricted);
+        const { token: second } = await otherRefreshTokens.rotate(first);
+        const { token: third } = await refreshTokens.rotate(second);
         await assert.rejects(use(first), REUSED);
         for (const token of [first, second, third]) {
-          await assert.rejects(tokens.renew(token), OVER);
-          await assert.rejects(otherTokens.find(token), OVER);
+          await assert.rejects(refreshTokens.rotate(token), EXPIRED_OR_REVOKED);
+          await assert.rejects(otherRefreshTokens.findLogin(token), EXPIRED_OR_REVOKED);
         }
-        assert.ok(await tokens.find(bystander.token), 'other logins of the same identity go on');
+        assert.ok(await refreshTokens.findLogin(bystander.token), 'other logins of the same identity stay valid');
       }
     });
 
-    it('let exactly one of many uses at the same time win', async () => {
-      const { token } = await tokens.issue(whole);
-      const uses = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? tokens : otherTokens).renew(token));
+    it('can be rotated by exactly one of many concurrent requests', async () => {
+      const { token } = await refreshTokens.issue(unrestricted);
+      const uses = Array.from({ length: 20 }, (_, i) =>
+        (i % 2 === 0 ? refreshTokens : otherRefreshTokens).rotate(token),
+      );
       const outcomes = await Promise.allSettled(uses);
       const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled');
       assert.equal(winners.length, 1);
@@ -115,42 +130,46 @@ for (const database of databases) {
         if (outcome.status === 'fulfilled') continue;
         assert.ok(outcome.reason instanceof ApiError && outcome.reason.code === Code.UNAUTHENTICATED, outcome.reason);
       }
-      await assert.rejects(tokens.find(winners[0]?.value.token ?? ''), OVER);
+      await assert.rejects(refreshTokens.findLogin(winners[0]?.value.token ?? ''), EXPIRED_OR_REVOKED);
     });
 
-    it('are refused with a secret that never was', async () => {
-      const { token } = await tokens.issue(whole);
+    it('are refused with a wrong secret', async () => {
+      const { token } = await refreshTokens.issue(unrestricted);
       const parts = JSON.parse(Buffer.from(token, 'base64').toString());
       const forged = (changes: object) => Buffer.from(JSON.stringify({ ...parts, ...changes })).toString('base64');
-      await assert.rejects(tokens.renew(forged({ id: '0'.repeat(32) })), OVER);
-      assert.deepEqual((await tokens.find(forged({ exp: 1 }))).identity, whole.identity, 'exp is for clients alone');
-      await assert.rejects(tokens.renew(forged({ secret: 'A'.repeat(43) })), REUSED);
+      await assert.rejects(refreshTokens.rotate(forged({ id: '0'.repeat(32) })), EXPIRED_OR_REVOKED);
+      assert.deepEqual(
+        (await refreshTokens.findLogin(forged({ exp: 1 }))).identity,
+        unrestricted.identity,
+        'only clients read exp',
+      );
+      await assert.rejects(refreshTokens.rotate(forged({ secret: 'A'.repeat(43) })), REUSED);
     });
 
-    it('are refused when they are anything else', async () => {
+    it('are refused when they are malformed', async () => {
       const json = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
       const wrong = ['', 'x', '{}', 'a.b.c', json({}), json(null), json([1]), json('x'), json({ id: 1, secret: 2 })];
       wrong.push(json({ id: '\0'.repeat(32), secret: '' }), json({ id: 'f'.repeat(32) }), 'A'.repeat(100_000));
       for (const token of wrong) {
-        for (const use of [tokens.find, tokens.renew]) {
+        for (const use of [refreshTokens.findLogin, refreshTokens.rotate]) {
           await assert.rejects(use(token), refused(/send a refresh token as/), token.slice(0, 50));
         }
       }
     });
 
-    it('end 30 days after the login, renewed or not, and are forgotten then', async () => {
-      const idle = await tokens.issue(whole);
-      const busy = await tokens.issue(whole);
+    it('expire 30 days after the login, rotated or not, and are deleted then', async () => {
+      const idle = await refreshTokens.issue(unrestricted);
+      const busy = await refreshTokens.issue(unrestricted);
       now = START + LOGIN_LIFETIME_MS - 1;
-      const { token } = await tokens.renew(busy.token);
-      assert.ok(await tokens.find(idle.token));
+      const { token } = await refreshTokens.rotate(busy.token);
+      assert.ok(await refreshTokens.findLogin(idle.token));
       now = START + LOGIN_LIFETIME_MS;
-      for (const over of [token, idle.token]) {
-        await assert.rejects(tokens.find(over), OVER);
-        await assert.rejects(tokens.renew(over), OVER);
+      for (const expired of [token, idle.token]) {
+        await assert.rejects(refreshTokens.findLogin(expired), EXPIRED_OR_REVOKED);
+        await assert.rejects(refreshTokens.rotate(expired), EXPIRED_OR_REVOKED);
       }
       assert.ok((await rows()) > 1);
-      await otherTokens.issue({ ...whole, authenticated: now });
+      await otherRefreshTokens.issue({ ...unrestricted, authenticatedAt: now });
       assert.equal(await rows(), 1);
       now = START;
     });

@@ -2,30 +2,25 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
-import { decodeSet, encodeSet } from '../../contract/capabilities.ts';
+import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import type { Row, Store } from '../../store/store.ts';
-import type { Standing } from '../login/login-validity.ts';
-import type { Actor, Email } from './access-tokens.ts';
+import type { LoginRecord } from '../login/login-validity.ts';
+import type { Actor, Email, IssuedToken } from './access-tokens.ts';
 import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
 
-/** What a login was good for, so that no token which comes from it is ever good for more. */
-export interface Login extends TokenScope, Standing {
+/** A login. Its token scope limits every access token that is issued from it. */
+export interface Login extends TokenScope, LoginRecord {
   readonly act?: Actor | undefined;
   readonly email?: Email | undefined;
 }
 
-export interface RefreshToken {
-  readonly token: string;
-  readonly expires: number;
-}
-
 export interface RefreshTokens {
-  /** The first refresh token of a login. */
-  issue(login: Login): Promise<RefreshToken>;
-  /** The login that a refresh token stands for, which stays as good as it was. Throws UNAUTHENTICATED for any that is not good. */
-  find(token: string): Promise<Login>;
-  /** Uses a refresh token up and answers the next one of the same login. */
-  renew(token: string): Promise<RefreshToken>;
+  /** Issues the first refresh token of a login. */
+  issue(login: Login): Promise<IssuedToken>;
+  /** Returns the login of a refresh token, which stays valid. Throws UNAUTHENTICATED for an invalid refresh token. */
+  findLogin(refreshToken: string): Promise<Login>;
+  /** Invalidates a refresh token and returns the next one of the same login. */
+  rotate(refreshToken: string): Promise<IssuedToken>;
 }
 
 interface FamilyRow extends Row {
@@ -37,115 +32,131 @@ interface FamilyRow extends Row {
 
 const INSERT = 'INSERT INTO refresh_family (id, secret_hash, identity, session, expires) VALUES ($1, $2, $3, $4, $5)';
 const FIND = 'SELECT secret_hash, identity, session, expires FROM refresh_family WHERE id = $1';
-const RENEW = 'UPDATE refresh_family SET secret_hash = $2 WHERE id = $1';
+const ROTATE = 'UPDATE refresh_family SET secret_hash = $2 WHERE id = $1';
 const REVOKE = 'DELETE FROM refresh_family WHERE id = $1';
-const PURGE = `DELETE FROM refresh_family WHERE id IN
+const DELETE_EXPIRED = `DELETE FROM refresh_family WHERE id IN
   (SELECT id FROM refresh_family WHERE expires <= $1 ORDER BY expires LIMIT 500)`;
-const PURGE_EVERY_MS = 60_000;
+const DELETE_EXPIRED_EVERY_MS = 60_000;
 
 /**
- * A family is all the refresh tokens of one login. Only the newest is good: one that was used before is proof that
- * somebody else has it too, and ends the family (RFC 9700, section 4.14.2). Of each only a hash is kept.
+ * A family is all the refresh tokens of one login. Only the newest one is valid. When an older one is presented, the
+ * token may have been stolen, so the family is revoked (RFC 9700, section 4.14.2). Only hashes are stored.
  */
 export function createRefreshTokens({ store, clock }: { store: Store; clock: Clock }): RefreshTokens {
-  let purged = Number.NEGATIVE_INFINITY;
+  let lastCleanup = Number.NEGATIVE_INFINITY;
 
-  /** What is over is removed now and then, by whoever comes next. */
-  async function purge(now: number): Promise<void> {
-    if (now - purged < PURGE_EVERY_MS) return;
-    purged = now;
-    await store.write((tx) => tx.run(PURGE, now));
+  /** Called by every login, so that no timer is needed. */
+  async function deleteExpired(now: number): Promise<void> {
+    if (now - lastCleanup < DELETE_EXPIRED_EVERY_MS) return;
+    lastCleanup = now;
+    await store.write((tx) => tx.run(DELETE_EXPIRED, now));
   }
 
   return {
     async issue(login) {
       const now = clock();
-      await purge(now);
-      const expires = login.authenticated + LOGIN_LIFETIME_MS;
-      const fresh = { id: randomBytes(16).toString('hex'), secret: newSecret() };
-      const row = [fresh.id, hashOf(fresh.secret), login.identity, writeLogin(login), expires] as const;
+      await deleteExpired(now);
+      const expires = login.authenticatedAt + LOGIN_LIFETIME_MS;
+      const first = { id: randomBytes(16).toString('hex'), secret: newSecret() };
+      const row = [first.id, hashOf(first.secret), login.identity, encodeLogin(login), expires] as const;
       await store.write((tx) => tx.run(INSERT, ...row));
-      return { token: write(fresh, expires), expires };
+      return { token: encodeToken(first, expires), expires };
     },
 
-    async find(token) {
-      const presented = read(token);
+    async findLogin(refreshToken) {
+      const presented = decodeToken(refreshToken);
       const row = await store.reader.get<FamilyRow>(FIND, presented.id);
-      if (row === undefined || row.expires <= clock()) throw over();
+      if (row === undefined || row.expires <= clock()) throw expiredOrRevoked();
       if (!isNewest(presented, row)) {
         await store.write((tx) => tx.run(REVOKE, presented.id));
         throw reused();
       }
-      return readLogin(row);
+      return decodeLogin(row);
     },
 
-    async renew(token) {
-      const presented = read(token);
+    async rotate(refreshToken) {
+      const presented = decodeToken(refreshToken);
       const secret = newSecret();
-      // An error would undo the revocation, so it is thrown only after the commit.
-      const outcome = await store.write(async (tx) => {
+      // An error inside the transaction would roll back the revocation, so it is thrown after the commit.
+      const result = await store.write(async (tx) => {
         const row = await tx.forUpdate.get<FamilyRow>(FIND, presented.id);
-        if (row === undefined || row.expires <= clock()) return over();
+        if (row === undefined || row.expires <= clock()) return expiredOrRevoked();
         if (!isNewest(presented, row)) {
           await tx.run(REVOKE, presented.id);
           return reused();
         }
-        await tx.run(RENEW, presented.id, hashOf(secret));
-        return { token: write({ id: presented.id, secret }, row.expires), expires: row.expires };
+        await tx.run(ROTATE, presented.id, hashOf(secret));
+        return { token: encodeToken({ id: presented.id, secret }, row.expires), expires: row.expires };
       });
-      if (outcome instanceof Error) throw outcome;
-      return outcome;
+      if (result instanceof Error) throw result;
+      return result;
     },
   };
 }
 
-const over = (): ApiError => unauthenticated('the refresh token has expired or was revoked; log in again');
+const expiredOrRevoked = (): ApiError => unauthenticated('the refresh token has expired or was revoked; log in again');
 const reused = (): ApiError =>
-  unauthenticated('the refresh token was used before: in case it was stolen, its login has ended; log in again');
+  unauthenticated('the refresh token was used before. It may have been stolen, so its login was ended; log in again');
 
-interface Presented {
+/** The content of a refresh token: the id of its family, and its secret. */
+interface RefreshTokenContent {
   readonly id: string;
   readonly secret: string;
 }
 
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
-/** A plain hash is enough: there is no guessing 256 random bits. */
+/** A hash without salt or key stretching is enough: 256 random bits cannot be guessed. */
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-const isNewest = ({ secret }: Presented, { secret_hash }: FamilyRow): boolean =>
+const isNewest = ({ secret }: RefreshTokenContent, { secret_hash }: FamilyRow): boolean =>
   timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(secret_hash));
 
 const MAX_LENGTH = 512;
 
-/** Existing clients look for an integer `exp` in padded base64 of JSON; without one they take the token for expired. */
-const write = ({ id, secret }: Presented, expires: number): string =>
+/** Existing clients read an integer `exp` from padded base64 of JSON. Without one they consider the token expired. */
+const encodeToken = ({ id, secret }: RefreshTokenContent, expires: number): string =>
   Buffer.from(JSON.stringify({ exp: Math.floor(expires / 1000), id, secret })).toString('base64');
 
-function read(token: string): Presented {
-  const { id, secret } = parse(token) ?? {};
+function decodeToken(refreshToken: string): RefreshTokenContent {
+  const { id, secret } = parseBase64Json(refreshToken) ?? {};
   if (typeof id !== 'string' || typeof secret !== 'string' || !/^[0-9a-f]{32}$/.test(id)) {
-    throw unauthenticated('send a refresh token as Authorization: Bearer <refresh token>');
+    throw unauthenticated('this is not a refresh token; send a refresh token as Authorization: Bearer <refresh token>');
   }
   return { id, secret };
 }
 
-function parse(token: string): Record<string, unknown> | undefined {
-  if (token.length > MAX_LENGTH) return undefined;
+function parseBase64Json(text: string): Record<string, unknown> | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
   try {
-    const value: unknown = JSON.parse(Buffer.from(token, 'base64').toString());
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString());
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
 }
 
-const writeLogin = ({ identity: _column, capabilities, ...rest }: Login): string =>
-  JSON.stringify({ ...rest, ...(capabilities !== undefined && { cap: encodeSet(capabilities) }) });
+/** A login as the column `session` stores it. The identity has a column of its own. */
+interface StoredLogin extends Pick<Login, 'scopes' | 'act' | 'email' | 'provider'> {
+  readonly authenticated: number;
+  readonly proof: string;
+  readonly cap?: string;
+}
 
-function readLogin({ identity, session }: FamilyRow): Login {
-  const { cap, ...rest } = JSON.parse(session) as Omit<Login, 'identity' | 'capabilities'> & { cap?: string };
-  const capabilities = cap === undefined ? undefined : decodeSet(cap);
+function encodeLogin(login: Login): string {
+  const { identity: _column, authenticatedAt, credentialFingerprint, capabilities, ...rest } = login;
+  const stored: StoredLogin = {
+    ...rest,
+    authenticated: authenticatedAt,
+    proof: credentialFingerprint,
+    ...(capabilities !== undefined && { cap: encodeCapabilitySet(capabilities) }),
+  };
+  return JSON.stringify(stored);
+}
+
+function decodeLogin({ identity, session }: FamilyRow): Login {
+  const { authenticated, proof, cap, ...rest } = JSON.parse(session) as StoredLogin;
+  const capabilities = cap === undefined ? undefined : decodeCapabilitySet(cap);
   if (cap !== undefined && capabilities === undefined) throw new Error('a stored login is damaged');
-  return { ...rest, identity, capabilities };
+  return { ...rest, identity, authenticatedAt: authenticated, credentialFingerprint: proof, capabilities };
 }

@@ -6,7 +6,7 @@ import { databases, type Home } from '../../../test/support/databases.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureKey, listKeys, revokeKey, rotateKeys } from './key-rotation.ts';
-import { KEY_OVERLAP_MS, TOKEN_LIFETIME_MS } from './lifetimes.ts';
+import { ACCESS_TOKEN_LIFETIME_MS, KEY_OVERLAP_MS } from './lifetimes.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -38,14 +38,14 @@ for (const database of databases) {
       await home.remove();
     });
 
-    it('start with one key, even when they start together', async () => {
+    it('begin with one key, also when both servers start at the same time', async () => {
       assert.deepEqual(await states(), ['current']);
       assert.equal((await keys.current()).kid, (await otherKeys.current()).kid);
       await ensureKey(store, masterKey, now);
       assert.deepEqual(await states(), ['current']);
     });
 
-    it('sign with RS256, 2048 bits, so that the published key checks it', async () => {
+    it('sign with RS256 and 2048 bits, and the published key verifies it', async () => {
       const { kid, privateKey } = await keys.current();
       const token = await new SignJWT({}).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
       const [jwk] = (await otherKeys.publicKeys()).keys;
@@ -54,36 +54,36 @@ for (const database of databases) {
       await jwtVerify(token, jwk as JWK);
     });
 
-    it('keep the private part sealed', async () => {
+    it('have a sealed private key in the database', async () => {
       const row = await store.reader.get<{ private_key: string; public_jwk: string }>(
         'SELECT private_key, public_jwk FROM signing_key',
       );
       assert.match(row?.private_key ?? '', /^v1:/);
       assert.doesNotMatch(JSON.stringify(row), /PRIVATE|"d":/);
-      const stranger = await createSigningKeys({ store, masterKey: randomBytes(32), clock });
-      await assert.rejects(stranger.current(), { name: 'SealBroken' });
+      const withOtherMasterKey = await createSigningKeys({ store, masterKey: randomBytes(32), clock });
+      await assert.rejects(withOtherMasterKey.current(), { name: 'UnsealError' });
     });
 
-    it('rotate: published at once, used after the overlap, gone when the last token has ended', async () => {
+    it('rotate: published at once, used after the overlap, deleted when the last token has expired', async () => {
       const { kid: old } = await keys.current();
-      const fresh = await rotateKeys(store, masterKey, now);
+      const next = await rotateKeys(store, masterKey, now);
       assert.deepEqual(await states(), ['next', 'current']);
-      assert.deepEqual(await published(otherKeys), [fresh, old]);
+      assert.deepEqual(await published(otherKeys), [next, old]);
       now += KEY_OVERLAP_MS - 1;
       for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, old);
       now += 1;
-      for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, fresh);
+      for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, next);
       assert.deepEqual(await states(), ['current', 'retired']);
-      now += TOKEN_LIFETIME_MS + KEY_OVERLAP_MS - 1;
-      assert.ok(await otherKeys.published(old));
+      now += ACCESS_TOKEN_LIFETIME_MS + KEY_OVERLAP_MS - 1;
+      assert.ok(await otherKeys.findPublicKey(old));
       now += 1;
-      assert.equal(await otherKeys.published(old), undefined);
-      assert.deepEqual(await published(keys), [fresh]);
+      assert.equal(await otherKeys.findPublicKey(old), undefined);
+      assert.deepEqual(await published(keys), [next]);
       await rotateKeys(store, masterKey, now);
-      assert.equal((await store.reader.all('SELECT kid FROM signing_key')).length, 2, 'what has expired is forgotten');
+      assert.equal((await store.reader.all('SELECT kid FROM signing_key')).length, 2, 'expired keys are deleted');
     });
 
-    it('rotate twice within the overlap, and then at once, past a key that still waits', async () => {
+    it('rotate at once while a next key waits for its activation', async () => {
       const { kid: old } = await keys.current();
       const second = await rotateKeys(otherStore, masterKey, now + 1000);
       now += KEY_OVERLAP_MS + 1000;
@@ -92,22 +92,22 @@ for (const database of databases) {
       const urgent = await rotateKeys(otherStore, masterKey, now, now);
       for (const server of [keys, otherKeys]) assert.equal((await server.current()).kid, urgent);
       now += 2 * KEY_OVERLAP_MS;
-      assert.equal((await keys.current()).kid, urgent, 'the one that waited never gets its turn');
-      for (const kid of [old, second, waiting]) assert.ok(await keys.published(kid));
+      assert.equal((await keys.current()).kid, urgent, 'the key that waited is never used');
+      for (const kid of [old, second, waiting]) assert.ok(await keys.findPublicKey(kid));
     });
 
-    it('revoke the key in use: no server knows it from the next look on, and a new one signs', async () => {
+    it('revoke the current key: no server accepts it from then on, and a new one signs', async () => {
       const { kid } = await otherKeys.current();
-      assert.ok(await otherKeys.published(kid));
+      assert.ok(await otherKeys.findPublicKey(kid));
       assert.equal(await revokeKey(store, masterKey, kid, now), true);
-      assert.equal(await otherKeys.published(kid), undefined);
+      assert.equal(await otherKeys.findPublicKey(kid), undefined);
       assert.ok(!(await published(otherKeys)).includes(kid));
       const replacement = await otherKeys.current();
       assert.notEqual(replacement.kid, kid);
       assert.equal((await keys.current()).kid, replacement.kid);
     });
 
-    it('revoke a key that waits: the one in use stays until another has been published long enough', async () => {
+    it('revoke a next key: the current one signs until another has been published long enough', async () => {
       const { kid: current } = await keys.current();
       const waiting = await rotateKeys(store, masterKey, now);
       now += KEY_OVERLAP_MS / 2;
@@ -119,23 +119,23 @@ for (const database of databases) {
       assert.ok(successor !== current && successor !== waiting);
     });
 
-    it('revoke a retired key and nothing else; an unknown one not at all', async () => {
+    it('revoke a retired key without a replacement, and no unknown key', async () => {
       const retired =
         (await listKeys(store.reader, now)).find(({ state }) => state === 'retired')?.kid ?? assert.fail();
       const { kid } = await keys.current();
       assert.equal(await revokeKey(store, masterKey, retired, now), true);
       assert.equal(await revokeKey(store, masterKey, retired, now), false);
-      assert.equal(await keys.published(retired), undefined);
+      assert.equal(await keys.findPublicKey(retired), undefined);
       assert.equal((await keys.current()).kid, kid);
     });
 
-    it('have a key to sign with on a server whose clock is behind', async () => {
+    it('include a key to sign with on a server whose clock is behind', async () => {
       const { kid } = await keys.current();
       await revokeKey(store, masterKey, kid, now + 30_000);
       assert.notEqual((await otherKeys.current()).kid, kid);
     });
 
-    it('end up with one successor when both are told to rotate at once', async () => {
+    it('have one current key after concurrent rotations', async () => {
       const rotated = await Promise.all([
         rotateKeys(store, masterKey, now, now),
         rotateKeys(otherStore, masterKey, now, now),

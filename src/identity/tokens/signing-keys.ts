@@ -4,29 +4,29 @@ import type { Clock } from '../../base/clock.ts';
 import { createLru } from '../../base/lru.ts';
 import { open } from '../../base/secretbox.ts';
 import type { Store } from '../../store/store.ts';
-import { ensureKey, FROM_CURRENT, sealContext } from './key-rotation.ts';
+import { ensureKey, FROM_CURRENT_KEY, sealContext } from './key-rotation.ts';
 
 export interface SigningKey {
   readonly kid: string;
   readonly privateKey: KeyObject;
 }
 
-/** The keys as they are at this moment, on every server of the database. */
+/** The signing keys in the database, which all servers share. Every call reads the current state. */
 export interface SigningKeys {
-  /** The one to sign with. */
+  /** Returns the key to sign with. */
   current(): Promise<SigningKey>;
-  /** What checks the signatures of a published key; nothing once it was revoked or has expired. */
-  published(kid: string): Promise<KeyObject | undefined>;
-  /** All public keys, for others. */
+  /** Returns the public key of a published key. Undefined when the key was revoked or has expired. */
+  findPublicKey(kid: string): Promise<KeyObject | undefined>;
+  /** Returns all published public keys. */
   publicKeys(): Promise<JSONWebKeySet>;
 }
 
-const CURRENT = `SELECT kid, private_key ${FROM_CURRENT}`;
+const CURRENT = `SELECT kid, private_key ${FROM_CURRENT_KEY}`;
 const PUBLIC = 'SELECT public_jwk FROM signing_key WHERE kid = $1 AND (expires IS NULL OR expires > $2)';
 const ALL_PUBLIC = `SELECT public_jwk FROM signing_key WHERE expires IS NULL OR expires > $1
   ORDER BY activates DESC, kid`;
 
-/** More than rotation ever leaves side by side. */
+/** More keys than rotation leaves published at the same time. */
 const MAX_IMPORTED = 32;
 
 export interface SigningKeysOptions {
@@ -36,31 +36,32 @@ export interface SigningKeysOptions {
 }
 
 /**
- * Opens the keys of the database and makes the first one. Which keys are good is asked anew each time: one key look-up, so that
- * a rotation or revocation on any server holds for the very next request. Only what never changes is kept: the keys themselves.
+ * Reads the signing keys from the database and creates the first one. Each call looks up by primary key which keys are
+ * valid, so that a rotation or revocation on any server applies to the next request. Only imported keys are cached,
+ * because they never change.
  */
 export async function createSigningKeys({ store, masterKey, clock }: SigningKeysOptions): Promise<SigningKeys> {
   await ensureKey(store, masterKey, clock());
   const { reader } = store;
   const imported = createLru<string, KeyObject>(MAX_IMPORTED);
-  let signing: SigningKey | undefined;
+  let currentKey: SigningKey | undefined;
 
   return {
     async current() {
       const row = await reader.get<{ kid: string; private_key: string }>(CURRENT, clock());
       if (row === undefined) throw new Error('the database has no signing key');
       const { kid, private_key: sealed } = row;
-      if (signing?.kid !== kid) {
-        signing = { kid, privateKey: createPrivateKey(open(masterKey, sealed, sealContext(kid))) };
+      if (currentKey?.kid !== kid) {
+        currentKey = { kid, privateKey: createPrivateKey(open(masterKey, sealed, sealContext(kid))) };
       }
-      return signing;
+      return currentKey;
     },
 
-    async published(kid) {
+    async findPublicKey(kid) {
       const row = await reader.get<{ public_jwk: string }>(PUBLIC, kid, clock());
       if (row === undefined) return undefined;
-      const known = imported.get(kid);
-      if (known !== undefined) return known;
+      const cached = imported.get(kid);
+      if (cached !== undefined) return cached;
       const key = createPublicKey({ key: JSON.parse(row.public_jwk) as JsonWebKey, format: 'jwk' });
       imported.set(kid, key);
       return key;

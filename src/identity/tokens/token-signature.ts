@@ -1,83 +1,86 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import { type KeySet, keysFitting, type SignatureHeader } from '../../base/jwks.ts';
+import { type KeySet, matchingKeys, type SignatureHeader } from '../../base/jwks.ts';
 import { createLru } from '../../base/lru.ts';
 import { OutgoingError } from '../outgoing/permitted-url.ts';
-import { isSignedWith, readToken, type Token, timeProblem } from './jwt.ts';
+import { isSignedWith, type ParsedJwt, parseJwt, validityPeriodProblem } from './jwt.ts';
 
-/** Why a token is not accepted, in words for whoever sent it. */
-export interface Refusal {
+/** Why a third-party token is not accepted. */
+export interface TokenRejection {
   /**
-   * `token`: it is malformed, out of its time or wrongly signed. `issuer`: the keys cannot be had, so nobody can tell.
-   * `claim`: it is genuine, but `claim` is not what the identity asks for. `identity`: nobody can log in as that one.
+   * - `token`: the token is malformed, outside of its validity period or not correctly signed.
+   * - `issuer`: the keys of the issuer cannot be fetched, so the signature cannot be verified.
+   * - `claim`: the token is authentic, but `claim` does not match the identity.
+   * - `identity`: no token is accepted for the identity.
    */
   readonly kind: 'token' | 'issuer' | 'claim' | 'identity';
   readonly claim?: string;
+  /** For the sender of the token. */
   readonly reason: string;
 }
 
 /**
- * A token, and the key sets that its signature has been checked with. A set stands for itself alone: when the keys of an
- * issuer are fetched again, or an identity is given others, that makes another set, and the signature is checked anew.
- * So what is remembered about a token never outlives the withdrawal of a key by longer than the key cache itself does.
+ * A token of another issuer, and the key sets that its signature was verified with. When the keys of an issuer are
+ * fetched again, or an identity gets other keys, they are a new KeySet object and the signature is verified again. So
+ * after a key is withdrawn, a cached token is accepted no longer than the cached key itself.
  */
-export interface OpenToken extends Token {
+export interface ThirdPartyToken extends ParsedJwt {
   readonly digest: string;
-  readonly provenBy: WeakSet<KeySet>;
+  readonly verifiedWith: WeakSet<KeySet>;
 }
 
-export type KeySource = (header: SignatureHeader) => KeySet | Promise<KeySet>;
+export type FindKeySet = (header: SignatureHeader) => KeySet | Promise<KeySet>;
 
-export interface Proofs {
-  /** Takes a token apart, or says why that cannot be done. */
-  open(text: string): OpenToken | Refusal;
-  /** What is wrong with a token, whoever it may be meant for; nothing when its time is now and its signature holds. */
-  flawOf(text: string, token: OpenToken, source: KeySource): Promise<Refusal | undefined>;
+export interface SignatureVerifier {
+  parse(text: string): ThirdPartyToken | TokenRejection;
+  /** Verifies validity period and signature. Returns undefined when both are valid. The audience is not checked. */
+  verify(text: string, token: ThirdPartyToken, findKeySet: FindKeySet): Promise<TokenRejection | undefined>;
 }
 
-const MAX_TOKENS = 5000;
+const MAX_CACHED = 5000;
 
-/** Checks signatures, and remembers those that hold: a token in frequent use costs no cryptography. */
-export function createProofs(clock: Clock): Proofs {
-  // By digest, because a token in memory is a secret too. Only genuine ones, so that garbage pushes nothing out.
-  const proven = createLru<string, OpenToken>(MAX_TOKENS);
+/** Verifies signatures of third-party tokens. Verified tokens are cached, so a repeated token costs no cryptography. */
+export function createSignatureVerifier(clock: Clock): SignatureVerifier {
+  // Keyed by digest, so that the cache contains no usable credentials. Only verified tokens are cached, so that invalid
+  // ones do not evict them.
+  const verified = createLru<string, ThirdPartyToken>(MAX_CACHED);
 
   return {
-    open(text) {
+    parse(text) {
       const digest = hash('sha256', text, 'base64url');
-      const known = proven.get(digest);
-      if (known) return known;
-      const token = readToken(text);
-      if (typeof token === 'string') return refuse(token);
-      return { ...token, digest, provenBy: new WeakSet() };
+      const cached = verified.get(digest);
+      if (cached) return cached;
+      const token = parseJwt(text);
+      if (typeof token === 'string') return rejectToken(token);
+      return { ...token, digest, verifiedWith: new WeakSet() };
     },
 
-    async flawOf(text, token, source) {
-      const untimely = timeProblem(token.claims, clock());
-      if (untimely) return refuse(untimely);
-      const keys = await keysFrom(source, token);
+    async verify(text, token, findKeySet) {
+      const problem = validityPeriodProblem(token.claims, clock());
+      if (problem) return rejectToken(problem);
+      const keys = await keySetOf(findKeySet, token);
       if ('reason' in keys) return keys;
-      if (token.provenBy.has(keys)) return undefined;
-      const fitting = keysFitting(keys, token.header);
-      if (fitting.length === 0) return refuse('the token is signed with an unknown key');
-      for (const key of fitting) {
+      if (token.verifiedWith.has(keys)) return undefined;
+      const candidates = matchingKeys(keys, token.header);
+      if (candidates.length === 0) return rejectToken('the token is signed with an unknown key; get a new token');
+      for (const key of candidates) {
         if (!(await isSignedWith(text, key))) continue;
-        token.provenBy.add(keys);
-        proven.set(token.digest, token);
+        token.verifiedWith.add(keys);
+        verified.set(token.digest, token);
         return undefined;
       }
-      return refuse('the signature of the token is not valid');
+      return rejectToken('the signature of the token is not valid; get a new token');
     },
   };
 }
 
-async function keysFrom(source: KeySource, { header, claims }: Token): Promise<KeySet | Refusal> {
+async function keySetOf(findKeySet: FindKeySet, { header, claims }: ParsedJwt): Promise<KeySet | TokenRejection> {
   try {
-    return await source(header);
+    return await findKeySet(header);
   } catch (error) {
     if (!(error instanceof OutgoingError)) throw error;
     return { kind: 'issuer', reason: `the keys of ${claims.iss} cannot be fetched: ${error.message}` };
   }
 }
 
-const refuse = (reason: string): Refusal => ({ kind: 'token', reason });
+const rejectToken = (reason: string): TokenRejection => ({ kind: 'token', reason });

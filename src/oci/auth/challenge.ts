@@ -1,13 +1,13 @@
-import { isRepoName } from '../../domains/registry/repos/names.ts';
+import { isRepoName } from '../../domains/registry/repos/name-rules.ts';
 import { OciError } from '../errors.ts';
 import type { Route } from '../http/routes.ts';
 import { type Action, formatScope, type Scope } from './scope.ts';
 
-/** Says where clients get a token, and for what, as Docker's token specification has it. */
+/** Tells clients where to get a token and for which scopes, as in Docker's token authentication specification. */
 export interface Challenges {
-  /** The `WWW-Authenticate` for a request without a good token. */
+  /** The `WWW-Authenticate` header for a request without a valid token. */
   at(route: Route, verb: string, query: URLSearchParams): string;
-  /** For a registry token that was asked for less than what it is used for: clients come back with a better one. */
+  /** The error for a registry token that lacks a scope. Clients then get another token and repeat the request. */
   insufficient(...scopes: readonly Scope[]): OciError;
 }
 
@@ -21,34 +21,34 @@ export function createChallenges(publicUrl: () => string): Challenges {
     return `Bearer ${parts.join(',')}`;
   };
   return {
-    // A token is had for a password; asking for a token to get one would lead nowhere.
+    // The token endpoint takes a password. A bearer challenge would send clients back to the token endpoint.
     at: (route, verb, query) =>
       route.kind === 'token' ? `Basic realm="${publicUrl()}"` : bearer(scopesOf(route, verb, query)),
     insufficient: (...scopes) =>
-      new OciError('UNAUTHORIZED', 'the token was not asked for this; get another', {
+      new OciError('UNAUTHORIZED', 'the token does not include this action on this repository; request another token', {
         headers: { 'www-authenticate': bearer(scopes, 'insufficient_scope') },
       }),
   };
 }
 
-/** How registry clients name this server. */
+/** The name of this server in the `service` parameter: its host and port. */
 export const serviceOf = (publicUrl: string): string => new URL(publicUrl).host;
 
-/** What a token is asked for, so that one serves a whole push. */
-const together: Readonly<Record<Action, readonly Action[]>> = {
+/** The actions of a token that is requested for one action. A push also pulls, so that one token serves all of it. */
+const requestedWith: Readonly<Record<Action, readonly Action[]>> = {
   pull: ['pull'],
   push: ['pull', 'push'],
   delete: ['pull', 'delete'],
 };
 
-export const scopeFor = (name: string, action: Action): Scope => ({ name, actions: together[action] });
+export const scopeFor = (name: string, action: Action): Scope => ({ name, actions: requestedWith[action] });
 
 function scopesOf(route: Route, verb: string, query: URLSearchParams): readonly Scope[] {
   if (!('name' in route)) return [];
-  const own = scopeFor(route.name, actionOf(route, verb));
+  const target = scopeFor(route.name, actionOf(route, verb));
   const from = route.kind === 'uploads' ? query.get('from') : null;
-  // Not from any text of the client: the header must stay one header.
-  return from?.split('/').every(isRepoName) ? [own, scopeFor(from, 'pull')] : [own];
+  // Only a valid name, so that a client cannot inject anything into the header.
+  return from?.split('/').every(isRepoName) ? [target, scopeFor(from, 'pull')] : [target];
 }
 
 function actionOf({ kind }: Route, verb: string): Action {

@@ -28,9 +28,9 @@ test('a challenge asks for what the request needs', () => {
     'Bearer realm="https://wharf.example.com:8443/v2/token",service="wharf.example.com:8443"',
     new URLSearchParams(),
   ];
-  assert.equal(at({ kind: 'base' }, 'GET', none), head);
+  assert.equal(at({ kind: 'version' }, 'GET', none), head);
   assert.equal(at({ kind: 'tags', name: 'a/b' }, 'GET', none), `${head},scope="repository:a/b:pull"`);
-  const manifest = { kind: 'manifest', name: 'a/b', reference: 'v1' } as const;
+  const manifest = { kind: 'tagged manifest', name: 'a/b', tag: 'v1' } as const;
   assert.equal(at(manifest, 'PUT', none), `${head},scope="repository:a/b:pull,push"`);
   assert.equal(at(manifest, 'DELETE', none), `${head},scope="repository:a/b:pull,delete"`);
   const uploads = { kind: 'uploads', name: 'a/b' } as const;

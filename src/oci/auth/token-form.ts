@@ -3,7 +3,7 @@ import { readBody } from '../http/body.ts';
 
 const MAX_BYTES = 64 * 1024;
 
-/** OAuth 2.0 as docker speaks it to a token endpoint: the credentials are in the form. */
+/** Reads a token request as docker sends it with OAuth 2.0: the credentials are fields of the form. */
 export async function readForm(req: IncomingMessage) {
   const query = new URLSearchParams((await readBody(req, MAX_BYTES)).toString('utf8'));
   const secret = query.get('password') ?? query.get('refresh_token');

@@ -2,47 +2,49 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Blobs } from '../../blobs/blobs.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { RegistryError } from '../../domains/registry/errors.ts';
-import { type BlobLink, blobLink, linkBlob, unlinkBlob } from '../../domains/registry/manifests/blob-links.ts';
-import { manifestNeeding } from '../../domains/registry/manifests/needs.ts';
-import type { Store } from '../../store/store.ts';
-import type { Permission } from '../auth/permission.ts';
-import { isCurrent, lasting } from '../http/caching.ts';
-import type { Answer, Call } from '../http/call.ts';
+import { type BlobLink, findBlobLink, linkBlob, unlinkBlob } from '../../domains/registry/manifests/blob-links.ts';
+import { findManifestLinkedTo } from '../../domains/registry/manifests/manifest-links.ts';
+import { recordingEvents, runInTransaction } from '../../pipeline/write.ts';
+import type { Reader, Store } from '../../store/store.ts';
+import type { RepositoryAccess } from '../auth/repository-access.ts';
+import { cacheHeaders, isNotModified } from '../http/caching.ts';
+import type { OciCall, OciResponse } from '../http/call.ts';
 import { rangeOf } from '../http/range.ts';
 import type { RouteOf } from '../http/routes.ts';
 import { requireDigest } from '../names.ts';
 import type { PullLog } from '../pull-log.ts';
-import { eventOf } from '../push-pull-events.ts';
+import { pullEvent, registryEvent } from '../push-pull-events.ts';
 
 export interface BlobsOptions {
   readonly store: Store;
   readonly blobs: Pick<Blobs, 'open' | 'stat'>;
-  readonly permission: Permission;
+  readonly access: RepositoryAccess;
   readonly pulls: PullLog | undefined;
 }
 
 type Route = RouteOf<'blob'>;
 
-const PULL = [Capability.CAP_REPO_BLOBS_GET];
 const PUSH = [Capability.CAP_MANIFEST_CREATE];
-const DELETE = [Capability.CAP_MANIFEST_DELETE];
 
-/** A yes to somebody who pushes must hold until their manifest is there, so a link that is older than this is renewed. */
+/**
+ * After HEAD has told a client that a blob exists, the client does not upload it. Garbage collection must then keep the
+ * blob until its manifest arrives, so a link that is older than this is renewed.
+ */
 const RENEW_AFTER_MS = 15 * 60_000;
 
-export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
-  async function requireLink(repo: string, digest: string): Promise<BlobLink> {
-    const link = await blobLink(store.reader, repo, digest);
+export function createBlobs({ store, blobs, access, pulls }: BlobsOptions) {
+  async function requireLink(db: Reader, repo: string, digest: string): Promise<BlobLink> {
+    const link = await findBlobLink(db, repo, digest);
     if (!link) throw unknown(digest);
     return link;
   }
 
-  async function get(call: Call, { name, digest: text }: Route): Promise<Answer> {
+  async function get(call: OciCall, { name, digest: text }: Route): Promise<OciResponse> {
     const digest = requireDigest(text);
-    const repo = await permission.require(call, name, 'pull', PULL);
-    const { size } = await requireLink(repo, digest);
+    const repo = await access.require(call, name, 'pull');
+    const { size } = await requireLink(call.db, repo, digest);
     const headers = headersOf(digest);
-    if (isCurrent(call.req, digest)) return { status: 304, headers };
+    if (isNotModified(call.req, digest)) return { status: 304, headers };
     const range = rangeOf(call.req.headers.range, size);
     const reader = await blobs.open(digest, range);
     if (reader.size !== size) {
@@ -50,52 +52,56 @@ export function createBlobs({ store, blobs, permission, pulls }: BlobsOptions) {
       throw new Error(`the file of ${digest} has ${reader.size} bytes instead of ${size}`);
     }
     const length = { ...headers, 'content-length': reader.length };
-    const sent = () => pulls?.record(eventOf('pull', call, { name, repo, digest, type: 'blob' }));
+    const sent = () => pulls?.record(pullEvent(call, { name, repo, digest, type: 'blob' }));
     if (!range) return { status: 200, headers: length, reader, sent };
     const contentRange = `bytes ${range.start}-${range.end}/${size}`;
     return { status: 206, headers: { ...length, 'content-range': contentRange }, reader, sent };
   }
 
-  async function head(call: Call, { name, digest: text }: Route): Promise<Answer> {
+  async function head(call: OciCall, { name, digest: text }: Route): Promise<OciResponse> {
     const digest = requireDigest(text);
-    const repo = await permission.require(call, name, 'pull', PULL);
-    const { size, linked } = await requireLink(repo, digest);
-    // Should the file be lost, saying so lets the next push mend it.
+    const repo = await access.require(call, name, 'pull');
+    const { size, linked } = await requireLink(call.db, repo, digest);
+    // If the file is lost, a 404 makes the client upload it again.
     if (!(await blobs.stat(digest))) throw unknown(digest);
     const isOld = call.now - linked > RENEW_AFTER_MS;
-    if (isOld && call.credential.caller.can(PUSH, repo)) await renew(repo, digest, call.now);
+    if (isOld && call.caller.can(PUSH, repo)) await renewLink(repo, digest, call.now);
     return { status: 200, headers: { ...headersOf(digest), 'content-length': size } };
   }
 
-  async function renew(repo: string, digest: string, now: number): Promise<void> {
+  async function renewLink(repo: string, digest: string, now: number): Promise<void> {
     await store.write(async (tx) => {
-      const link = await blobLink(tx.forUpdate, repo, digest);
-      if (!link) throw unknown(digest);
+      const link = await requireLink(tx.forUpdate, repo, digest);
       await linkBlob(tx, repo, digest, link.size, now);
     });
   }
 
-  /** Only from this repo, and only what no manifest of it needs: the bytes go with the last link, by garbage collection. */
-  async function remove(call: Call, { name, digest: text }: Route): Promise<Answer> {
+  /** Removes the link of this repo only. Garbage collection deletes the file after its last link. */
+  async function remove(call: OciCall, { name, digest: text }: Route): Promise<OciResponse> {
     const digest = requireDigest(text);
-    const repo = await permission.require(call, name, 'delete', DELETE);
-    await store.write(async (tx) => {
-      if (!(await blobLink(tx.forUpdate, repo, digest))) throw unknown(digest);
-      const manifest = await manifestNeeding(tx, repo, digest);
-      if (manifest) throw new RegistryError('UNSUPPORTED', `manifest ${manifest} needs this blob; delete that first`);
-      await unlinkBlob(tx, repo, digest);
+    const repo = await access.require(call, name, 'delete');
+    const work = recordingEvents(async ({ db }) => {
+      await requireLink(db.forUpdate, repo, digest);
+      const manifest = await findManifestLinkedTo(db, repo, digest);
+      if (manifest) {
+        throw new RegistryError('UNSUPPORTED', `manifest ${manifest} needs this blob; delete the manifest first`);
+      }
+      await unlinkBlob(db, repo, digest);
+      return { result: undefined, events: [registryEvent(call, { name, repo, digest, type: 'blob' })] };
     });
+    await runInTransaction(store, call, work);
     return { status: 202 };
   }
 
   return { get, head, remove };
 }
 
-const unknown = (digest: string): RegistryError => new RegistryError('BLOB_UNKNOWN', `there is no blob ${digest} here`);
+const unknown = (digest: string): RegistryError =>
+  new RegistryError('BLOB_UNKNOWN', `the repository has no blob ${digest}`);
 
 const headersOf = (digest: string): OutgoingHttpHeaders => ({
   'content-type': 'application/octet-stream',
   'docker-content-digest': digest,
   'accept-ranges': 'bytes',
-  ...lasting(digest, 'for ever'),
+  ...cacheHeaders(digest, 'digest'),
 });

@@ -1,44 +1,35 @@
-import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
-import { type Referrer, referrers } from '../../domains/registry/manifests/referrers.ts';
+import { findReferrers, type Referrer } from '../../domains/registry/manifests/referrers.ts';
 import { listTagNames } from '../../domains/registry/tags/tag-targets.ts';
 import type { Reader } from '../../store/store.ts';
-import type { Permission } from '../auth/permission.ts';
+import type { RepositoryAccess } from '../auth/repository-access.ts';
 import { OciError } from '../errors.ts';
-import { type Answer, type Call, json } from '../http/call.ts';
+import { json, type OciCall, type OciResponse } from '../http/call.ts';
 import type { RouteOf } from '../http/routes.ts';
 import { requireDigest } from '../names.ts';
-
-export interface DiscoveryOptions {
-  readonly db: Reader;
-  readonly permission: Permission;
-}
-
-const LIST_TAGS = [Capability.CAP_TAG_LIST];
-const LIST_REFERRERS = [Capability.CAP_REFERRERS_LIST];
 
 const MAX_TAGS = 1000;
 const MAX_REFERRERS = 200;
 const REFERRERS_AT_ONCE = 10;
-/** What clients take at most for a manifest, which this is to them. */
+/** Clients parse this list as a manifest, and this is the largest manifest that they accept. */
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 const INDEX = 'application/vnd.oci.image.index.v1+json';
 
 interface Page {
   readonly manifests: readonly Referrer[];
-  /** Where the next page begins; absent on the last one. */
+  /** The last digest of this page; absent on the last page. */
   readonly last?: string;
 }
 
-const NONE: Page = { manifests: [] };
+const EMPTY: Page = { manifests: [] };
 
-export function createDiscovery({ db, permission }: DiscoveryOptions) {
-  async function tags(call: Call, { name }: RouteOf<'tags'>): Promise<Answer> {
+export function createDiscovery(access: RepositoryAccess) {
+  async function tags(call: OciCall, { name }: RouteOf<'tags'>): Promise<OciResponse> {
     const limit = pageSize(call.query.get('n'));
     const after = call.query.get('last') ?? '';
-    const repo = await permission.require(call, name, 'pull', LIST_TAGS);
+    const repo = await access.require(call, name, 'pull');
     if (limit === 0) return json(200, { name, tags: [] });
-    // One more than asked for tells whether there is a next page.
-    const found = await listTagNames(db, repo, { after, limit: limit + 1 });
+    // One more than requested shows whether there is a next page.
+    const found = await listTagNames(call.db, repo, { after, limit: limit + 1 });
     const page = found.slice(0, limit);
     const last = found.length > limit ? page.at(-1) : undefined;
     return json(
@@ -48,13 +39,14 @@ export function createDiscovery({ db, permission }: DiscoveryOptions) {
     );
   }
 
-  /** Clients take a 404 for a registry without this list, so what does not exist has no referrers. */
-  async function listReferrers(call: Call, { name, digest: text }: RouteOf<'referrers'>): Promise<Answer> {
+  /** To clients a 404 means that the registry does not support referrers, so an unknown digest gets an empty list. */
+  async function listReferrers(call: OciCall, { name, digest: text }: RouteOf<'referrers'>): Promise<OciResponse> {
     const digest = requireDigest(text);
     const artifactType = call.query.get('artifactType') || undefined;
-    const repo = await permission.allow(call, name, 'pull', LIST_REFERRERS);
+    const repo = await access.find(call, name, 'pull');
     const after = call.query.get('last') ?? '';
-    const { manifests, last } = repo === undefined ? NONE : await referrersFrom(repo, digest, after, artifactType);
+    const { manifests, last } =
+      repo === undefined ? EMPTY : await referrersFrom(call.db, repo, digest, after, artifactType);
     return json(
       200,
       { schemaVersion: 2, mediaType: INDEX, manifests },
@@ -66,13 +58,19 @@ export function createDiscovery({ db, permission }: DiscoveryOptions) {
     );
   }
 
-  /** Annotations can be as long as a manifest, so a page ends when it is long, and few are read at a time. */
-  async function referrersFrom(repo: string, subject: string, after: string, artifactType?: string): Promise<Page> {
+  /** Annotations can be as long as a manifest, so the size of a page is limited too, and few are read at a time. */
+  async function referrersFrom(
+    db: Reader,
+    repo: string,
+    subject: string,
+    after: string,
+    artifactType?: string,
+  ): Promise<Page> {
     const manifests: Referrer[] = [];
     let bytes = 0;
     for (let last = after; ; ) {
       const query = { after: last, limit: REFERRERS_AT_ONCE, ...(artifactType !== undefined && { artifactType }) };
-      const found = await referrers(db, repo, subject, query);
+      const found = await findReferrers(db, repo, subject, query);
       manifests.push(...found);
       if (found.length < REFERRERS_AT_ONCE) return { manifests };
       last = found.at(-1)?.digest ?? last;
@@ -86,7 +84,7 @@ export function createDiscovery({ db, permission }: DiscoveryOptions) {
 
 function pageSize(text: string | null): number {
   if (text === null || text === '') return MAX_TAGS;
-  if (!/^\d{1,9}$/.test(text)) throw new OciError('UNSUPPORTED', 'n must be a number of tags', { status: 400 });
+  if (!/^\d{1,9}$/.test(text)) throw new OciError('UNSUPPORTED', 'n must be a whole number', { status: 400 });
   return Math.min(Number(text), MAX_TAGS);
 }
 

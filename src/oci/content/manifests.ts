@@ -1,175 +1,209 @@
 import { createHash } from 'node:crypto';
-import type { OutgoingHttpHeaders } from 'node:http';
+import { create } from '@bufbuild/protobuf';
 import type { Blobs } from '../../blobs/blobs.ts';
 import { toDigest } from '../../blobs/digest.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
+import { DeleteTagRequestSchema, TagsService } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { RegistryError } from '../../domains/registry/errors.ts';
-import { createContentReader } from '../../domains/registry/manifests/blob-content.ts';
-import { type ReadConfig, readPushed } from '../../domains/registry/manifests/manifest.ts';
+import { parsePushedManifest, type ReadConfig } from '../../domains/registry/manifests/manifest.ts';
 import {
   deleteManifest,
   findManifest,
   findTagged,
-  holdManifest,
+  lockManifest,
   putManifest,
   type StoredManifest,
 } from '../../domains/registry/manifests/manifests.ts';
-import { deleteTag } from '../../domains/registry/tags/tag-targets.ts';
-import type { Store, Transaction } from '../../store/store.ts';
-import { denied, type Permission } from '../auth/permission.ts';
+import { createBlobReader } from '../../domains/registry/manifests/read-blob.ts';
+import { findTagForUpdate, findTagsForUpdate } from '../../domains/registry/tags/tag-targets.ts';
+import { requireCapabilities } from '../../pipeline/authorize.ts';
+import type { AnyEventFacts } from '../../pipeline/event.ts';
+import type { RunNested } from '../../pipeline/nested.ts';
+import { recordingEvents, runInTransaction, type TransactionContext } from '../../pipeline/write.ts';
+import type { Reader, Store, Transaction } from '../../store/store.ts';
+import type { RepositoryAccess } from '../auth/repository-access.ts';
 import { readBody } from '../http/body.ts';
-import { isCurrent, lasting } from '../http/caching.ts';
-import type { Answer, Call } from '../http/call.ts';
+import { cacheHeaders, isNotModified } from '../http/caching.ts';
+import type { OciCall, OciResponse } from '../http/call.ts';
 import type { RouteOf } from '../http/routes.ts';
-import { referenceOf, requireTag } from '../names.ts';
+import { requireDigest, requireTag } from '../names.ts';
 import type { PullLog } from '../pull-log.ts';
-import { eventOf, recordPush } from '../push-pull-events.ts';
+import { pullEvent, registryEvent } from '../push-pull-events.ts';
 import type { createAttachedReports } from './attached-reports.ts';
-import type { InRepo } from './create-repo-on-push.ts';
+import type { WriteToRepo } from './create-repo-on-push.ts';
 
 export interface ManifestsOptions {
   readonly store: Store;
   readonly blobs: Pick<Blobs, 'open'>;
-  readonly permission: Permission;
-  readonly inRepo: InRepo;
-  /** Takes in the vulnerability reports that are attached to images. */
-  readonly takeReport: ReturnType<typeof createAttachedReports>;
-  /** Where pulls are noted; nowhere when nobody wants to know. */
+  readonly access: RepositoryAccess;
+  readonly writeToRepo: WriteToRepo;
+  readonly runNested: RunNested;
+  /** Stores the vulnerability reports that are attached to images. */
+  readonly storeReport: ReturnType<typeof createAttachedReports>;
+  /** Absent when pull events are turned off. */
   readonly pulls: PullLog | undefined;
 }
 
-type Route = RouteOf<'manifest'>;
+type ByDigest = RouteOf<'manifest'>;
+type ByTag = RouteOf<'tagged manifest'>;
 
 const MAX_BYTES = 4 * 1024 * 1024;
 /** How many tags a push by digest may name. */
 const MAX_TAGS = 10;
 
-const PULL = [Capability.CAP_REPO_LIST, Capability.CAP_MANIFEST_LIST];
-const PULL_BY_TAG = [...PULL, Capability.CAP_TAG_LIST];
 const PUSH = [Capability.CAP_MANIFEST_CREATE, Capability.CAP_MANIFEST_UPDATE];
 
-export function createManifests({ store, blobs, permission, inRepo, takeReport, pulls }: ManifestsOptions) {
-  const readContent = createContentReader(blobs);
+export function createManifests(options: ManifestsOptions) {
+  const { store, blobs, access, writeToRepo, runNested, storeReport, pulls } = options;
+  const readBlob = createBlobReader(blobs);
 
-  /** The hot path: one statement for the name, one for the manifest. What is stored is sent, whatever `Accept` says. */
-  async function get(call: Call, { name, reference }: Route): Promise<Answer> {
-    const wanted = referenceOf(reference);
-    const byTag = 'tag' in wanted;
-    const repo = await permission.require(call, name, 'pull', byTag ? PULL_BY_TAG : PULL);
-    const found = byTag
-      ? await findTagged(store.reader, repo, wanted.tag)
-      : await findManifest(store.reader, repo, wanted.digest);
-    if (!found) throw unknown(name, reference);
-    const sent = () =>
-      pulls?.record(
-        eventOf('pull', call, {
-          name,
-          repo,
-          digest: found.digest,
-          type: 'manifest',
-          tag: byTag ? wanted.tag : undefined,
-        }),
-      );
-    const headers = headersOf(found, byTag);
-    if (isCurrent(call.req, found.digest)) return { status: 304, headers, sent };
-    return { status: 200, headers: { ...headers, 'content-type': found.mediaType }, body: found.bytes, sent };
+  async function getByDigest(call: OciCall, { name, digest }: ByDigest): Promise<OciResponse> {
+    requireDigest(digest);
+    const repo = await access.require(call, name, 'pull');
+    return manifestResponse(call, { name, repo }, await findManifest(call.db, repo, digest), digest);
   }
 
-  async function put(call: Call, { name, reference }: Route): Promise<Answer> {
-    const wanted = referenceOf(reference);
-    const tags = 'tag' in wanted ? [wanted.tag] : tagsIn(call.query);
-    const target = await permission.requireTarget(call, name, PUSH);
-    const bytes = await readBody(call.req, MAX_BYTES);
-    const digest = 'digest' in wanted ? verified(bytes, wanted.digest) : digestOf(bytes, 'sha256');
-    const mediaType = call.req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    const pushed = await readPushed({ digest, mediaType, bytes }, blobReader(target.repo));
+  async function getByTag(call: OciCall, { name, tag }: ByTag): Promise<OciResponse> {
+    requireTag(tag);
+    const repo = await access.require(call, name, 'pull');
+    return manifestResponse(call, { name, repo, tag }, await findTagged(call.db, repo, tag), tag);
+  }
 
-    const { subject, repo } = await inRepo(call, target, async (tx, repo) => {
-      await requireWrite(call, tx, { name, repo, digest, tags });
-      const write = { db: tx, now: call.now, actor: call.credential.caller.uid };
+  /** Sends the manifest as it was pushed, whatever the `Accept` header says. */
+  function manifestResponse(
+    call: OciCall,
+    { name, repo, tag }: { readonly name: string; readonly repo: string; readonly tag?: string },
+    manifest: StoredManifest | undefined,
+    reference: string,
+  ): OciResponse {
+    if (!manifest) throw unknown(name, reference);
+    const { digest, mediaType, bytes } = manifest;
+    const headers = { 'docker-content-digest': digest, ...cacheHeaders(digest, tag === undefined ? 'digest' : 'tag') };
+    const sent = () => pulls?.record(pullEvent(call, { name, repo, digest, type: 'manifest', tag }));
+    if (isNotModified(call.req, digest)) return { status: 304, headers, sent };
+    return { status: 200, headers: { ...headers, 'content-type': mediaType }, body: bytes, sent };
+  }
+
+  const putByDigest = (call: OciCall, { name, digest }: ByDigest): Promise<OciResponse> =>
+    push(call, name, tagsIn(call.query), requireDigest(digest));
+
+  const putByTag = (call: OciCall, { name, tag }: ByTag): Promise<OciResponse> => push(call, name, [requireTag(tag)]);
+
+  async function push(
+    call: OciCall,
+    name: string,
+    tags: readonly string[],
+    claimedDigest?: string,
+  ): Promise<OciResponse> {
+    const target = await access.requirePushTarget(call, name, PUSH);
+    const bytes = await readBody(call.req, MAX_BYTES);
+    const digest = claimedDigest === undefined ? digestOf(bytes, 'sha256') : verifiedDigest(bytes, claimedDigest);
+    const mediaType = call.req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    const pushed = await parsePushedManifest({ digest, mediaType, bytes }, blobReader(call.db, target.repo));
+
+    const { subject, repo } = await writeToRepo(call, target, async ({ db }, repo) => {
+      await requireWrite(call, db, { name, repo, digest, tags });
+      const write = { db, now: call.now, actor: call.caller.uid };
+      const events: AnyEventFacts[] = [];
       let subject: string | undefined;
       for (const tag of tags.length > 0 ? tags : [undefined]) {
-        const { subject: found, previousDigest } = await putManifest(write, repo, pushed, tag);
-        subject = found;
-        await recordPush(tx, call, { name, repo, digest, type: 'manifest', tag, previousDigest });
+        const put = await putManifest(write, repo, pushed, tag);
+        subject = put.subject;
+        events.push(
+          registryEvent(call, { name, repo, digest, type: 'manifest', tag, previousDigest: put.previousDigest }),
+        );
       }
-      return { subject, repo };
+      return { result: { subject, repo }, events };
     });
-    await takeReport(repo, pushed.manifest, blobReader(repo), call.now);
+    await storeReport(repo, pushed.manifest, blobReader(call.db, repo), call.now);
     return {
       status: 201,
       headers: {
         location: `/v2/${name}/manifests/${digest}`,
         'docker-content-digest': digest,
         ...(subject !== undefined && { 'oci-subject': subject }),
-        ...('digest' in wanted && tags.length > 0 && { 'oci-tag': [...tags] }),
+        ...(claimedDigest !== undefined && tags.length > 0 && { 'oci-tag': [...tags] }),
       },
     };
   }
 
-  /** For small blobs: the config of an image, which has its platform, or a report. A repo that is not there yet has none. */
+  /** Reads small blobs: the config of an image, which has its platform, or a report. */
   const blobReader =
-    (repo: string | undefined): ReadConfig =>
+    (db: Reader, repo: string | undefined): ReadConfig =>
     async ({ digest, size }) => {
-      // A manifest that lies about a size must not make us read a layer.
-      const content = repo === undefined ? undefined : await readContent(store.reader, repo, digest, size);
+      // The manifest may state a wrong size, and a layer must not be read into memory.
+      const content = repo === undefined ? undefined : await readBlob(db, repo, digest, size);
       return content?.length === size ? content : undefined;
     };
 
-  async function remove(call: Call, { name, reference }: Route): Promise<Answer> {
-    const wanted = referenceOf(reference);
-    const byTag = 'tag' in wanted;
-    const capability = byTag ? Capability.CAP_TAG_DELETE : Capability.CAP_MANIFEST_DELETE;
-    const repo = await permission.require(call, name, 'delete', [capability]);
-    const existed = await store.write((db) => {
-      const write = { db, now: call.now, actor: call.credential.caller.uid };
-      return byTag ? deleteTag(write, repo, wanted.tag) : deleteManifest(write, repo, wanted.digest);
+  async function deleteByTag(call: OciCall, { name, tag }: ByTag): Promise<OciResponse> {
+    requireTag(tag);
+    const repo = await access.require(call, name, 'delete');
+    await runInTransaction(store, call, async (ctx) => {
+      const stored = await findTagForUpdate(ctx.db, repo, tag);
+      if (!stored) throw unknown(name, tag);
+      await deleteTag(ctx, stored.uid);
     });
-    if (!existed) throw unknown(name, reference);
     return { status: 202 };
   }
 
-  return { get, put, remove };
+  async function deleteByDigest(call: OciCall, { name, digest }: ByDigest): Promise<OciResponse> {
+    requireDigest(digest);
+    const repo = await access.require(call, name, 'delete');
+    const work = recordingEvents(async (ctx) => {
+      for (const { uid } of await findTagsForUpdate(ctx.db, repo, digest)) await deleteTag(ctx, uid);
+      const write = { db: ctx.db, now: call.now, actor: call.caller.uid };
+      if (!(await deleteManifest(write, repo, digest))) throw unknown(name, digest);
+      return { result: undefined, events: [registryEvent(call, { name, repo, digest, type: 'manifest' })] };
+    });
+    await runInTransaction(store, call, work);
+    return { status: 202 };
+  }
+
+  const deleteTag = (ctx: TransactionContext, uid: string) =>
+    runNested(ctx, TagsService.method.deleteTag, create(DeleteTagRequestSchema, { uid }));
+
+  return { getByDigest, getByTag, putByDigest, putByTag, deleteByDigest, deleteByTag };
 }
 
-interface Change {
+interface ManifestChange {
   readonly name: string;
   readonly repo: string;
   readonly digest: string;
   readonly tags: readonly string[];
 }
 
-/** Whether something is new or changes is known in the transaction only. */
-async function requireWrite(call: Call, tx: Transaction, { name, repo, digest, tags }: Change): Promise<void> {
-  const exists = await holdManifest(tx, repo, digest);
+/** Only the transaction knows whether the manifest and the tags are new, and so which capabilities the push needs. */
+async function requireWrite(
+  { caller }: OciCall,
+  tx: Transaction,
+  { name, repo, digest, tags }: ManifestChange,
+): Promise<void> {
+  const exists = await lockManifest(tx, repo, digest);
   const needed = [exists ? Capability.CAP_MANIFEST_UPDATE : Capability.CAP_MANIFEST_CREATE];
   for (const tag of tags) {
     const before = await findTagged(tx, repo, tag);
     if (!before) needed.push(Capability.CAP_TAG_CREATE);
     else if (before.digest !== digest) needed.push(Capability.CAP_TAG_UPDATE);
   }
-  if (!call.credential.caller.can(needed, repo)) throw denied(name, needed);
+  requireCapabilities(needed, caller, repo, name);
 }
 
 const unknown = (name: string, reference: string): RegistryError =>
   new RegistryError('MANIFEST_UNKNOWN', `${name} has no manifest ${reference}`);
 
-const headersOf = ({ digest }: StoredManifest, byTag: boolean): OutgoingHttpHeaders => ({
-  'docker-content-digest': digest,
-  ...lasting(digest, byTag ? 'until it moves' : 'for ever'),
-});
-
 const digestOf = (bytes: Uint8Array, algorithm: string): string =>
   `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
 
-function verified(bytes: Uint8Array, claimed: string): string {
+function verifiedDigest(bytes: Uint8Array, claimed: string): string {
   const actual = digestOf(bytes, toDigest(claimed)?.algorithm ?? 'sha256');
-  if (actual !== claimed)
-    throw new RegistryError('DIGEST_INVALID', `the digest of the bytes is ${actual}, not ${claimed}`);
+  if (actual !== claimed) {
+    throw new RegistryError('DIGEST_INVALID', `the digest of the manifest is ${actual}, not ${claimed}`);
+  }
   return actual;
 }
 
-/** A push by digest may name tags as parameters (distribution-spec after 1.1): the way to tag what is not SHA-256. */
+/** Tags of a push by digest, as query parameters (distribution-spec after 1.1). Only so can a sha512 manifest be tagged. */
 function tagsIn(query: URLSearchParams): readonly string[] {
   const tags = [...new Set(query.getAll('tag'))].map(requireTag);
   if (tags.length > MAX_TAGS) throw new RegistryError('TAG_INVALID', `a push may name at most ${MAX_TAGS} tags`);

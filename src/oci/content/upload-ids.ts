@@ -1,25 +1,25 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Names uploads for clients. A name is good only at the repo and for the caller that the upload was begun for, which its
- * seal proves: nothing about uploads is kept in the database, and every server of it knows them after a restart.
+ * Makes the upload ids that clients see. They carry a MAC over repo and caller, so that an upload can only be continued by
+ * the caller who began it, in the same repo. Uploads need no rows in the database, and survive a restart.
  */
 export interface UploadIds {
   write(id: string, repo: string, caller: string): string;
-  /** The id in a name; undefined for any that was not made for this repo and caller. */
-  read(name: string, repo: string, caller: string): string | undefined;
+  /** Returns the internal id; undefined if the MAC is not for this repo and caller. */
+  read(text: string, repo: string, caller: string): string | undefined;
 }
 
 export function createUploadIds(key: Uint8Array): UploadIds {
-  const seal = (...parts: string[]): Buffer =>
+  const mac = (...parts: string[]): Buffer =>
     createHmac('sha256', key).update(parts.join('\n')).digest().subarray(0, 16);
   return {
-    write: (id, repo, caller) => `${id}.${seal(id, repo, caller).toString('base64url')}`,
-    read(name, repo, caller) {
-      const [id = '', sealed = ''] = name.split('.', 2);
-      const given = Buffer.from(sealed, 'base64url');
-      const right = seal(id, repo, caller);
-      return given.length === right.length && timingSafeEqual(given, right) ? id : undefined;
+    write: (id, repo, caller) => `${id}.${mac(id, repo, caller).toString('base64url')}`,
+    read(text, repo, caller) {
+      const [id = '', encoded = ''] = text.split('.', 2);
+      const given = Buffer.from(encoded, 'base64url');
+      const expected = mac(id, repo, caller);
+      return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
     },
   };
 }

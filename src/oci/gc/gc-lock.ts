@@ -9,36 +9,37 @@ const FIND = 'SELECT value FROM setting WHERE key = $1';
 const RUNNING = 'running';
 
 /**
- * Keeps uploads and garbage collection apart, also those of different processes. A collection removes files in
- * transactions that hold the fence alone; whoever links a fresh blob holds it together with all others who do. So each
- * sees what the other did: a link that was there first saves the file, and a file that went first is missed in time.
+ * Keeps garbage collection from deleting the file of a blob that an upload links at the same time, also in another
+ * process. Garbage collection deletes files in transactions that lock a row exclusively; the transaction that links a new
+ * blob takes a share lock on the same row. So either the collection sees the link and keeps the file, or the upload sees
+ * that the file is deleted.
  */
-export interface Fence {
-  /** Call it before the file of a blob is put in its place. */
-  enter(): Promise<string>;
-  /** Call it, with what `enter` gave, in the transaction that links the blob. */
-  pass(tx: Transaction, ticket: string, digest: string): Promise<void>;
+export interface GcLock {
+  /** Identifies the time since the last garbage collection. Read it before the file of a blob is moved into place. */
+  epoch(): Promise<string>;
+  /** Call it in the transaction that links the blob. Throws if a collection since `epoch` has deleted the file. */
+  requireBlob(tx: Transaction, epoch: string, digest: string): Promise<void>;
 }
 
-export async function createFence(store: Store, blobs: Pick<Blobs, 'stat'>): Promise<Fence> {
-  // There from the start, because only a row that is there can be held.
+export async function createGcLock(store: Store, blobs: Pick<Blobs, 'stat'>): Promise<GcLock> {
+  // Only an existing row can be locked.
   await store.write((tx) => putSettingIfAbsent(tx, KEY, randomUUID()));
   return {
-    enter: async () => (await getSetting(store.reader, KEY)) ?? RUNNING,
-    async pass(tx, ticket, digest) {
+    epoch: async () => (await getSetting(store.reader, KEY)) ?? RUNNING,
+    async requireBlob(tx, epoch, digest) {
       const row = await tx.forShare.get<{ value: string }>(FIND, KEY);
-      if (row?.value === ticket && ticket !== RUNNING) return;
-      // A look at the disk within a transaction, but only beside a collection.
+      if (row?.value === epoch && epoch !== RUNNING) return;
+      // File access within a transaction, but only if a collection is running or has run since.
       if (await blobs.stat(digest)) return;
-      throw new OciError('UNAVAILABLE', 'the blob was removed as unused at this very moment; push it again', {
+      throw new OciError('UNAVAILABLE', 'garbage collection has just deleted this blob as unused; push it again', {
         headers: { 'retry-after': '1' },
       });
     },
   };
 }
 
-/** Holds the fence alone until the transaction ends. */
-export const closeFence = (tx: Transaction): Promise<void> => putSetting(tx, KEY, RUNNING);
+/** Locks the row exclusively until the transaction ends. */
+export const lockForGc = (tx: Transaction): Promise<void> => putSetting(tx, KEY, RUNNING);
 
-/** After the last removal; should a collection be killed before, uploads look at the disk until the next one ends. */
-export const openFence = (tx: Transaction): Promise<void> => putSetting(tx, KEY, randomUUID());
+/** Call it after the last deletion. If a collection is killed before, uploads check the file until the next one ends. */
+export const endGc = (tx: Transaction): Promise<void> => putSetting(tx, KEY, randomUUID());

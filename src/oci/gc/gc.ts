@@ -1,31 +1,31 @@
 import type { BlobEntry, Blobs } from '../../blobs/blobs.ts';
 import { BlobError } from '../../blobs/errors.ts';
 import {
-  type Batch,
-  type Cursor,
   deleteOrphan,
-  linkedDigests,
-  orphanReferrers,
-  stillLinkedDigests,
+  findDigestsLinkedAfterGc,
+  findLinkedDigests,
+  findOrphanReferrers,
+  findUnreferencedLinks,
+  type GarbageBatch,
+  type RepoDigest,
   unlinkUnreferenced,
-  unreferencedLinks,
 } from '../../domains/registry/manifests/garbage.ts';
 import { getSetting, putSetting } from '../../store/settings.ts';
 import type { Store } from '../../store/store.ts';
-import { closeFence, openFence } from './gc-lock.ts';
+import { endGc, lockForGc } from './gc-lock.ts';
 
 export interface CollectionOptions {
   readonly store: Store;
   readonly blobs: Blobs;
   readonly now: number;
-  /** What was pushed within this time, or asked for by a push, is left alone. */
+  /** Content that was pushed, or found by a push, within this time is kept. */
   readonly graceMs: number;
-  /** Counts and removes nothing. */
+  /** Only counts, deletes nothing. */
   readonly dryRun?: boolean;
 }
 
-/** How much went, or would go. */
-export interface Collected {
+/** How much was deleted, or would be. */
+export interface CollectedGarbage {
   referrers: number;
   links: number;
   blobs: number;
@@ -34,62 +34,63 @@ export interface Collected {
 }
 
 interface Work extends Required<CollectionOptions> {
-  /** What is as old as this or younger stays. */
+  /** Content that is not older than this is kept. */
   readonly before: number;
-  readonly collected: Collected;
+  readonly collected: CollectedGarbage;
 }
 
-/** Does its work in small steps from behind `after`, and says after each how far it is. */
+/** Works in small steps from the cursor `after` on, and yields the new cursor after each step. */
 type Phase = (work: Work, after: string) => AsyncGenerator<string>;
 
 const phases: Readonly<Record<string, Phase>> = { referrers, links, blobs, uploads };
 
 /**
- * Removes what nothing needs, while the server runs: referrers of what is gone, then links that no manifest needs, then
- * blobs that no repo links, then uploads that nobody goes on with. Where it stands is kept, so that the next collection
- * takes up what one that was killed has left.
+ * Deletes unused content while the server runs: referrers of deleted manifests, then links that no manifest needs, then
+ * blobs that no repo links, then abandoned uploads. Its progress is stored, so that the next collection resumes one that
+ * was killed.
  */
-export async function collectGarbage(options: CollectionOptions): Promise<Collected> {
-  const collected: Collected = { referrers: 0, links: 0, blobs: 0, bytes: 0, uploads: 0 };
+export async function collectGarbage(options: CollectionOptions): Promise<CollectedGarbage> {
+  const collected: CollectedGarbage = { referrers: 0, links: 0, blobs: 0, bytes: 0, uploads: 0 };
   const work: Work = { dryRun: false, ...options, before: options.now - options.graceMs, collected };
   const { store, dryRun } = work;
   const names = Object.keys(phases);
-  const stand = dryRun ? undefined : await readStand(store);
-  for (const name of names.slice(Math.max(0, names.indexOf(stand?.phase ?? '')))) {
-    const after = name === stand?.phase ? stand.after : '';
+  const progress = dryRun ? undefined : await readProgress(store);
+  for (const name of names.slice(Math.max(0, names.indexOf(progress?.phase ?? '')))) {
+    const after = name === progress?.phase ? progress.after : '';
     for await (const reached of phases[name]?.(work, after) ?? []) {
-      if (!dryRun) await keepStand(store, { phase: name, after: reached });
+      if (!dryRun) await saveProgress(store, { phase: name, after: reached });
     }
   }
-  if (!dryRun) await keepStand(store, undefined);
+  if (!dryRun) await saveProgress(store, undefined);
   return collected;
 }
 
-interface Stand {
+interface Progress {
   readonly phase: string;
   readonly after: string;
 }
 
-const STAND = 'registry.collection.stand';
+const PROGRESS = 'registry.collection.stand';
 
-async function readStand(store: Store): Promise<Stand | undefined> {
-  const text = await getSetting(store.reader, STAND);
+async function readProgress(store: Store): Promise<Progress | undefined> {
+  const text = await getSetting(store.reader, PROGRESS);
   return text ? JSON.parse(text) : undefined;
 }
 
-const keepStand = (store: Store, stand: Stand | undefined): Promise<void> =>
-  store.write((tx) => putSetting(tx, STAND, stand ? JSON.stringify(stand) : ''));
+const saveProgress = (store: Store, progress: Progress | undefined): Promise<void> =>
+  store.write((tx) => putSetting(tx, PROGRESS, progress ? JSON.stringify(progress) : ''));
 
-/** Rows to look at in one statement. */
-const MANY = 500;
-/** Things to remove in one transaction, which other writers wait for. */
-const FEW = 50;
+/** Rows read by one statement. */
+const READ_BATCH = 500;
+/** Items deleted in one transaction. Other writers wait meanwhile. */
+const DELETE_BATCH = 50;
 
-/** Who took a tag away, to the history of tags. */
+/** The actor that the tag history shows. */
 const ACTOR = 'garbage collection';
 
 function referrers({ store, now, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
-  const find = (cursor: Cursor | undefined) => orphanReferrers(store.reader, { after: cursor, before, limit: MANY });
+  const find = (cursor: RepoDigest | undefined) =>
+    findOrphanReferrers(store.reader, { after: cursor, before, limit: READ_BATCH });
   return walk(after, find, async (found) => {
     for (const orphan of found) {
       if (dryRun || (await store.write((db) => deleteOrphan({ db, now, actor: ACTOR }, orphan, before))))
@@ -99,19 +100,20 @@ function referrers({ store, now, before, dryRun, collected }: Work, after: strin
 }
 
 function links({ store, before, dryRun, collected }: Work, after: string): AsyncGenerator<string> {
-  const find = (cursor: Cursor | undefined) => unreferencedLinks(store.reader, { after: cursor, before, limit: MANY });
+  const find = (cursor: RepoDigest | undefined) =>
+    findUnreferencedLinks(store.reader, { after: cursor, before, limit: READ_BATCH });
   return walk(after, find, async (found) => {
-    for (let at = 0; at < found.length; at += FEW) {
-      const some = found.slice(at, at + FEW);
+    for (let at = 0; at < found.length; at += DELETE_BATCH) {
+      const some = found.slice(at, at + DELETE_BATCH);
       collected.links += dryRun ? some.length : await store.write((tx) => unlinkUnreferenced(tx, some, before));
     }
   });
 }
 
-/** Over a table, batch after batch. */
+/** Walks over a table in batches. */
 async function* walk<T>(
   after: string,
-  find: (cursor: Cursor | undefined) => Promise<Batch<T>>,
+  find: (cursor: RepoDigest | undefined) => Promise<GarbageBatch<T>>,
   remove: (found: readonly T[]) => Promise<void>,
 ): AsyncGenerator<string> {
   let cursor = cursorIn(after);
@@ -123,37 +125,37 @@ async function* walk<T>(
   } while (cursor !== undefined);
 }
 
-const cursorIn = (text: string): Cursor | undefined => (text === '' ? undefined : JSON.parse(text));
+const cursorIn = (text: string): RepoDigest | undefined => (text === '' ? undefined : JSON.parse(text));
 
 async function* blobs(work: Work, after: string): AsyncGenerator<string> {
   let some: BlobEntry[] = [];
   for await (const blob of work.blobs.list(after || undefined)) {
     if (blob.changed < work.before) some.push(blob);
-    if (some.length < FEW) continue;
+    if (some.length < DELETE_BATCH) continue;
     await removeUnlinked(work, some);
     some = [];
     yield blob.digest;
   }
   await removeUnlinked(work, some);
-  if (!work.dryRun) await work.store.write(openFence);
+  if (!work.dryRun) await work.store.write(endGc);
 }
 
 async function removeUnlinked(
   { store, blobs, before, dryRun, collected }: Work,
   some: readonly BlobEntry[],
 ): Promise<void> {
-  // A trial run counts what is linked only as long as no link goes.
+  // A dry run also counts the blobs of links that a real run would have deleted before.
   const linked = dryRun
-    ? await stillLinkedDigests(store.reader, digestsOf(some), before)
-    : await linkedDigests(store.reader, digestsOf(some));
-  const free = some.filter(({ digest }) => !linked.has(digest));
-  const removed = new Set<BlobEntry>(dryRun ? free : []);
-  if (free.length > 0 && !dryRun) {
+    ? await findDigestsLinkedAfterGc(store.reader, digestsOf(some), before)
+    : await findLinkedDigests(store.reader, digestsOf(some));
+  const unlinked = some.filter(({ digest }) => !linked.has(digest));
+  const removed = new Set<BlobEntry>(dryRun ? unlinked : []);
+  if (unlinked.length > 0 && !dryRun) {
     await store.write(async (tx) => {
-      await closeFence(tx);
-      const kept = await linkedDigests(tx, digestsOf(free));
-      // Within the transaction, for the sake of the fence; a file that goes though the transaction fails is no loss.
-      for (const blob of free) {
+      await lockForGc(tx);
+      const kept = await findLinkedDigests(tx, digestsOf(unlinked));
+      // Within the transaction, because it holds the lock. If the transaction fails, the deleted files were still unused.
+      for (const blob of unlinked) {
         if (!kept.has(blob.digest) && (await blobs.remove(blob.digest, { before }))) removed.add(blob);
       }
     });
@@ -172,7 +174,7 @@ async function* uploads({ blobs, before, dryRun, collected }: Work): AsyncGenera
     collected.uploads++;
     collected.bytes += size;
   }
-  // They have no order to stand in; a collection that was killed looks at all of them again.
+  // Uploads have no order, so a resumed collection checks all of them again.
   yield '';
 }
 

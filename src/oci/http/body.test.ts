@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { arriving, free, readBody } from './body.ts';
+import { bodyChunks, freeChunk, readBody } from './body.ts';
 
 const STALL_MS = 300;
 
@@ -51,14 +51,14 @@ test('a body that comes slowly but surely is taken, however long it takes in all
     }
     end();
   };
-  assert.equal(await through(t, send, (req) => all(arriving(req, STALL_MS))), '01234');
+  assert.equal(await through(t, send, (req) => all(bodyChunks(req, STALL_MS))), '01234');
 });
 
 test('a body that stops coming breaks off', async (t) => {
   const send = async (write: (piece: string) => void) => write('beginning');
   await assert.rejects(
-    through(t, send, (req) => all(arriving(req, STALL_MS))),
-    /no byte came for 300 ms/,
+    through(t, send, (req) => all(bodyChunks(req, STALL_MS))),
+    /no byte arrived for 300 ms/,
   );
 });
 
@@ -67,7 +67,7 @@ test('the time that the reader takes is its own', async (t) => {
     write('at once');
     end();
   };
-  assert.equal(await through(t, send, (req) => all(arriving(req, STALL_MS), STALL_MS * 2)), 'at once');
+  assert.equal(await through(t, send, (req) => all(bodyChunks(req, STALL_MS), STALL_MS * 2)), 'at once');
 });
 
 test('a small body is read whole, a large one refused, a broken one too', async (t) => {
@@ -93,8 +93,8 @@ test('a small body is read whole, a large one refused, a broken one too', async 
 test('memory is freed that a piece has to itself, and no other', () => {
   const whole = Buffer.allocUnsafeSlow(64).fill(1);
   const part = Buffer.allocUnsafeSlow(64).fill(2);
-  free(part.subarray(0, 32));
-  free(part.subarray(32));
-  free(whole);
+  freeChunk(part.subarray(0, 32));
+  freeChunk(part.subarray(32));
+  freeChunk(whole);
   assert.deepEqual([whole.length, part.length, part[63]], [0, 64, 2]);
 });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { OciError } from '../errors.ts';
 
-/** The declared length of a body; undefined when it comes in pieces of unknown number. */
+/** The declared length of a body; undefined with chunked transfer encoding. */
 export function lengthOf({ headers }: IncomingMessage): number | undefined {
   if (headers['transfer-encoding'] !== undefined) return undefined;
   return Number(headers['content-length'] ?? 0);
@@ -9,37 +9,40 @@ export function lengthOf({ headers }: IncomingMessage): number | undefined {
 
 export const hasBody = (req: IncomingMessage): boolean => lengthOf(req) !== 0;
 
-/** A body of at most `limit` bytes. */
+/** Reads a body of at most `limit` bytes. */
 export async function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   const tooLarge = new OciError('SIZE_INVALID', `the body must not exceed ${limit} bytes`, { status: 413 });
   if ((lengthOf(req) ?? 0) > limit) throw tooLarge;
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // Not destroyed on leaving, because the answer goes out on its socket.
+    // The request is not destroyed after an early exit, because the response uses the same socket.
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > limit) throw tooLarge;
       chunks.push(chunk);
     }
   } catch (error) {
-    throw error === tooLarge ? error : new OciError('SIZE_INVALID', 'the body broke off', { status: 408 });
+    throw error === tooLarge ? error : new OciError('SIZE_INVALID', 'the body ended early', { status: 408 });
   }
   return Buffer.concat(chunks, size);
 }
 
 /**
- * Frees the memory of a piece of a body that nobody reads any more. The collector sees a small object in front of 64 KiB,
- * and so would let a hundred megabytes of them gather before it comes by.
+ * Frees the memory of a chunk that is no longer used. To the garbage collector a chunk is a small object, although 64 KiB
+ * belong to it, so a hundred megabytes would accumulate before it runs.
  */
-export function free({ buffer, byteOffset, byteLength }: Uint8Array): void {
-  // Memory that the piece shares with others is not its own to free.
+export function freeChunk({ buffer, byteOffset, byteLength }: Uint8Array): void {
+  // Memory that is shared with other chunks cannot be freed.
   if (buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength) buffer.transfer(0);
 }
 
-/** The body, as long as it takes, but never silent for longer than `stallMs`. The time that the reader takes does not count. */
-export async function* arriving(req: IncomingMessage, stallMs: number): AsyncGenerator<Buffer> {
-  const stop = (): void => void req.destroy(new Error(`no byte came for ${stallMs} ms`));
+/**
+ * The chunks of a body. The whole may take any time, but the next chunk must arrive within `stallMs`. The time that the
+ * consumer takes does not count.
+ */
+export async function* bodyChunks(req: IncomingMessage, stallMs: number): AsyncGenerator<Buffer> {
+  const stop = (): void => void req.destroy(new Error(`no byte arrived for ${stallMs} ms`));
   let timer = setTimeout(stop, stallMs);
   try {
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {

@@ -1,37 +1,39 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { BlobReader } from '../../blobs/blobs.ts';
-import type { Credential } from '../auth/credentials.ts';
+import type { ReadContext } from '../../resource/operation.ts';
+import type { Action } from '../auth/scope.ts';
 
-/** The clock that runs while the body of a request arrives. */
-export interface Arrival {
-  /** Stops it: whoever reads the body from here on sees to it that the body makes progress. */
+/** The time limit for the arrival of a request body. */
+export interface BodyTimeout {
+  /** Stops it. The handler then makes sure itself that the body makes progress. */
   suspend(): void;
-  /** Starts it anew. */
+  /** Starts it again from zero. */
   resume(): void;
 }
 
-/** A request of somebody who is known, as handlers see it. */
-export interface Call {
+/** An authenticated request, as handlers get it. */
+export interface OciCall extends ReadContext {
   readonly req: IncomingMessage;
   readonly query: URLSearchParams;
-  readonly credential: Credential;
-  /** The time of this call in milliseconds: every timestamp that it writes is the same. */
-  readonly now: number;
-  readonly arrival: Arrival;
+  /** The token that was sent, without its scheme. */
+  readonly token: string;
+  /** Whether the token includes this action. A registry token is restricted to actions on repositories, others are not. */
+  tokenAllows(name: string, action: Action): boolean;
+  readonly bodyTimeout: BodyTimeout;
 }
 
-/** What a handler answers; it never touches the socket itself. */
-export interface Answer {
+/** What a handler returns; it never writes to the socket itself. */
+export interface OciResponse {
   readonly status: number;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: Uint8Array | string;
-  /** Instead of a body: sent piece by piece, then released. */
+  /** Instead of a body: streamed to the client and then closed. */
   readonly reader?: BlobReader;
-  /** Done when the last byte is out, and only then. */
+  /** Called when the last byte was sent, and only then. */
   readonly sent?: () => void;
 }
 
-export const json = (status: number, value: unknown, headers: OutgoingHttpHeaders = {}): Answer => ({
+export const json = (status: number, value: unknown, headers: OutgoingHttpHeaders = {}): OciResponse => ({
   status,
   headers: { 'content-type': 'application/json', ...headers },
   body: JSON.stringify(value),

@@ -1,60 +1,73 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
-import type { Metrics } from '../../base/metrics.ts';
+import type { Method } from '../../contract/method.ts';
+import type { CallObserver } from '../../pipeline/observe.ts';
+import type { Reader } from '../../store/store.ts';
 import type { Challenges } from '../auth/challenge.ts';
 import type { Credential, ReadCredential } from '../auth/credentials.ts';
 import { readForm } from '../auth/token-form.ts';
-import { asOciError, codeNameOf, errorBody, OciError } from '../errors.ts';
+import { asOciError, codeOf, errorBody, OciError } from '../errors.ts';
 import { segmentsOf } from '../names.ts';
-import type { Answer, Arrival, Call } from './call.ts';
+import type { BodyTimeout, OciCall, OciResponse } from './call.ts';
 import { isRegistryPath, type Route, type RouteOf, routeOf } from './routes.ts';
 import { send } from './send.ts';
 
-/** Handlers by kind of route and HTTP method. HEAD is done as GET where it has no handler of its own. */
-export type Handlers = {
-  readonly [K in Route['kind']]: Readonly<Record<string, Handle<RouteOf<K>>>>;
+/** The methods of the contract by route and HTTP verb. HEAD is served as GET where it has no endpoint of its own. */
+export type Endpoints = {
+  readonly [K in Route['kind']]: Readonly<Record<string, Endpoint<RouteOf<K>>>>;
 };
-type Handle<R> = (call: Call, route: R) => Promise<Answer>;
+
+export interface Endpoint<R> {
+  readonly method: Method;
+  handle(call: OciCall, route: R): Promise<OciResponse>;
+}
 
 export interface HandlerOptions {
-  readonly handlers: Handlers;
+  readonly endpoints: Endpoints;
+  readonly db: Reader;
   readonly readCredential: ReadCredential;
   readonly challenges: Challenges;
   readonly requestIdOf: (req: IncomingMessage) => string;
-  /** How long a client may take nothing of an answer. */
+  /** How long a client may read nothing of a response. */
   readonly stallMs: number;
   readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, 'observeRequest' | 'inFlight'>;
+  readonly observer: CallObserver;
 }
 
-/** Answers whether the path was its own. */
-export type Handler = (req: IncomingMessage, res: ServerResponse, arrival: Arrival) => boolean;
+/** Returns whether the path is one of the registry. */
+export type Handler = (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => boolean;
 
-/** The front door: finds the handler, finds out who is calling, and puts every refusal into OCI's words. */
+/** What log and metrics show for a path that no method of the contract serves. */
+const UNKNOWN_METHOD: Pick<Method, 'id' | 'routes'> = { id: 'oci/unknown', routes: [] };
+
+/** Serves the registry paths: finds the endpoint, authenticates the caller, and turns every error into an OCI error. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { handlers, readCredential, challenges, requestIdOf, stallMs, clock, log, metrics } = options;
+  const { endpoints, db, readCredential, challenges, requestIdOf, stallMs, clock, observer } = options;
 
-  async function perform(req: IncomingMessage, route: Route | undefined, arrival: Arrival): Promise<Answer> {
-    if (!route) throw new OciError('UNSUPPORTED', 'there is nothing at this path', { status: 404 });
-    const handle = handlerOf(route, req.method ?? '');
+  function find(route: Route | undefined, verb: string): Endpoint<Route> | undefined {
+    if (!route) return undefined;
+    const byVerb = endpoints[route.kind] as Readonly<Record<string, Endpoint<Route>>>;
+    return byVerb[verb] ?? (verb === 'HEAD' ? byVerb.GET : undefined);
+  }
+
+  async function run(
+    req: IncomingMessage,
+    route: Route | undefined,
+    endpoint: Endpoint<Route> | undefined,
+    bodyTimeout: BodyTimeout,
+  ): Promise<OciResponse> {
+    if (!route) throw new OciError('UNSUPPORTED', 'the registry has no such path', { status: 404 });
+    if (!endpoint) throw wrongVerb(Object.keys(endpoints[route.kind]));
     if ('name' in route) segmentsOf(route.name);
-    const isForm = route.kind === 'token' && req.method === 'POST';
+    const verb = req.method ?? '';
+    const isForm = route.kind === 'token' && verb === 'POST';
     const { authorization, query } = isForm ? await readForm(req) : readUrl(req);
-    const credential = await identify(authorization, () => challenges.at(route, req.method ?? '', query));
-    return handle({ req, query, credential, now: clock(), arrival }, route);
+    const credential = await identify(authorization, () => challenges.at(route, verb, query));
+    const { method } = endpoint;
+    return endpoint.handle({ method, ...credential, authorization, now: clock(), db, req, query, bodyTimeout }, route);
   }
 
-  function handlerOf(route: Route, verb: string): Handle<Route> {
-    const byVerb = handlers[route.kind] as Readonly<Record<string, Handle<Route>>>;
-    const handle = byVerb[verb] ?? (verb === 'HEAD' ? byVerb.GET : undefined);
-    if (handle) return handle;
-    const allow = [...Object.keys(byVerb), ...(byVerb.GET && !byVerb.HEAD ? ['HEAD'] : [])].join(', ');
-    throw new OciError('UNSUPPORTED', `this path takes ${allow || 'nothing'}`, { headers: { allow } });
-  }
-
-  /** Without a good token, the answer says where to get one. */
+  /** Without a valid token, the response says where to get one. */
   async function identify(authorization: string | undefined, challenge: () => string): Promise<Credential> {
     try {
       return await readCredential(authorization);
@@ -65,58 +78,50 @@ export function createHandler(options: HandlerOptions): Handler {
     }
   }
 
-  async function serve(req: IncomingMessage, res: ServerResponse, path: string, arrival: Arrival): Promise<void> {
-    const started = performance.now();
+  async function serve(req: IncomingMessage, res: ServerResponse, path: string, bodyTimeout: BodyTimeout) {
+    const started = observer.begin();
     const requestId = requestIdOf(req);
     const route = routeOf(path);
-    const peer = req.socket.remoteAddress ?? '';
-    metrics.inFlight.enter();
-    const answer = await perform(req, route, arrival).catch((thrown: unknown) => {
+    const endpoint = find(route, req.method ?? '');
+    let cause: unknown;
+    const response = await run(req, route, endpoint, bodyTimeout).catch((thrown: unknown) => {
       const error = asOciError(thrown);
-      if (error.status >= 500) log.error({ requestId, error: thrown }, 'call failed');
-      return refusal(error);
+      if (error.status >= 500) cause = thrown;
+      return errorResponse(error);
     });
-    // What nobody wants any more is thrown away as it comes: closing now would reset the connection before its client reads why.
+    // The rest of the body is read and dropped. Closing now would reset the connection before the client reads the error.
     if (!req.complete) req.resume();
-    const headers = { ...ALWAYS, 'x-request-id': requestId, ...answer.headers };
-    const got = await send(res, { ...answer, headers }, stallMs).then(
+    const headers = { ...ALWAYS, 'x-request-id': requestId, ...response.headers };
+    const isSent = await send(res, { ...response, headers }, stallMs).then(
       () => true,
       () => false,
     );
-    if (got) answer.sent?.();
-    metrics.inFlight.leave();
-    report(req, { route, requestId, peer }, got ? answer.status : 408, (performance.now() - started) / 1000);
+    if (isSent) response.sent?.();
+    const status = isSent ? response.status : 408;
+    const call = {
+      method: endpoint?.method ?? UNKNOWN_METHOD,
+      wire: 'oci' as const,
+      requestId,
+      peer: { address: req.socket.remoteAddress ?? '' },
+    };
+    const repository = route && 'name' in route ? { repository: route.name } : {};
+    observer.end(call, codeOf(status), started, { cause, isRoutine: isRoutine(req, status), fields: repository });
   }
 
-  /** As for calls of the API: changes and refusals are worth a line each, the rest only when somebody is looking. */
-  function report(req: IncomingMessage, facts: Facts, status: number, seconds: number): void {
-    const { route, requestId, peer } = facts;
-    const method = `oci/${route?.kind ?? 'nothing'}.${(req.method ?? '').toLowerCase()}`;
-    const code = codeNameOf(status);
-    metrics.observeRequest(method, 'oci', code, seconds);
-    const ms = Math.round(seconds * 1e6) / 1000;
-    const repository = route && 'name' in route ? route.name : undefined;
-    log[isRoutine(req, status) ? 'debug' : 'info'](
-      { requestId, method, wire: 'oci', code, ms, peer, ...(repository && { repository }) },
-      'call',
-    );
-  }
-
-  return (req, res, arrival) => {
+  return (req, res, bodyTimeout) => {
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
     if (!isRegistryPath(path)) return false;
-    void serve(req, res, path, arrival);
+    void serve(req, res, path, bodyTimeout);
     return true;
   };
 }
 
-interface Facts {
-  readonly route: Route | undefined;
-  readonly requestId: string;
-  readonly peer: string;
+function wrongVerb(verbs: readonly string[]): OciError {
+  const allow = [...verbs, ...(verbs.includes('GET') && !verbs.includes('HEAD') ? ['HEAD'] : [])].join(', ');
+  return new OciError('UNSUPPORTED', `this path takes ${allow}`, { headers: { allow } });
 }
 
-/** Clients ask without a token first, and whether something is there before they push it. */
+/** Clients first send a request without a token, and ask with HEAD whether something exists before they push it. */
 function isRoutine({ method, headers }: IncomingMessage, status: number): boolean {
   if (status === 401) return headers.authorization === undefined;
   if (method === 'HEAD') return status < 400 || status === 404;
@@ -130,7 +135,7 @@ function readUrl({ url = '', headers }: IncomingMessage) {
   return { authorization: headers.authorization, query: new URLSearchParams(cut < 0 ? '' : url.slice(cut + 1)) };
 }
 
-const refusal = (error: OciError): Answer => ({
+const errorResponse = (error: OciError): OciResponse => ({
   status: error.status,
   headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers },
   body: errorBody(error),

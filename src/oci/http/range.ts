@@ -1,14 +1,14 @@
 import type { ByteRange } from '../../blobs/blobs.ts';
 import { OciError } from '../errors.ts';
 
-/** The one range that a request asks for. Several, or another unit, count as none (RFC 9110, section 14.2). */
+/** The range that a request asks for. Several ranges, or another unit, are ignored (RFC 9110, section 14.2). */
 export function rangeOf(header: string | undefined, size: number): ByteRange | undefined {
   const [, first = '', last = ''] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '') ?? [];
   if (first === '' && last === '') return undefined;
   if (first === '') return suffix(Number(last), size);
   const start = Number(first);
   const end = last === '' ? size - 1 : Math.min(Number(last), size - 1);
-  // Also for one that runs backwards, which the conformance suite wants refused and not ignored.
+  // This includes a range that runs backwards: the conformance suite expects an error for it.
   if (start > end) throw unsatisfiable(size);
   return { start, end };
 }
@@ -24,7 +24,7 @@ const unsatisfiable = (size: number): OciError =>
     headers: { 'content-range': `bytes */${size}` },
   });
 
-/** `Content-Range` of a chunk that is pushed: both ends, without unit or total (distribution-spec, pushing a blob in chunks). */
+/** The `Content-Range` of a pushed chunk: both ends, without unit or total (distribution-spec, pushing a blob in chunks). */
 export function chunkRangeOf(header: string | undefined, length: number | undefined): ByteRange | undefined {
   if (header === undefined) return undefined;
   const [, first, last] = /^(?:bytes[ =])?(\d{1,15})-(\d{1,15})(?:\/(?:\d+|\*))?$/.exec(header.trim()) ?? [];

@@ -3,21 +3,22 @@ import { test } from 'node:test';
 import { isRegistryPath, routeOf } from './routes.ts';
 
 test('a path is read from its end, so that a repo may have any name', () => {
-  assert.deepEqual(routeOf('/v2/'), { kind: 'base' });
-  assert.deepEqual(routeOf('/v2'), { kind: 'base' });
+  assert.deepEqual(routeOf('/v2/'), { kind: 'version' });
+  assert.deepEqual(routeOf('/v2'), { kind: 'version' });
   assert.deepEqual(routeOf('/v2/token'), { kind: 'token' });
   assert.deepEqual(routeOf('/v2/_catalog'), { kind: 'catalog' });
-  assert.deepEqual(routeOf('/v2/a/b/manifests/v1'), { kind: 'manifest', name: 'a/b', reference: 'v1' });
+  assert.deepEqual(routeOf('/v2/a/b/manifests/v1'), { kind: 'tagged manifest', name: 'a/b', tag: 'v1' });
   assert.deepEqual(routeOf('/v2/a/manifests/manifests/list'), {
-    kind: 'manifest',
+    kind: 'tagged manifest',
     name: 'a/manifests',
-    reference: 'list',
+    tag: 'list',
   });
   assert.deepEqual(routeOf('/v2/a/blobs/uploads/manifests/x'), {
-    kind: 'manifest',
+    kind: 'tagged manifest',
     name: 'a/blobs/uploads',
-    reference: 'x',
+    tag: 'x',
   });
+  assert.deepEqual(routeOf('/v2/a/b/manifests/sha256:ab'), { kind: 'manifest', name: 'a/b', digest: 'sha256:ab' });
   assert.deepEqual(routeOf('/v2/a/b/blobs/sha256%3Aab'), { kind: 'blob', name: 'a/b', digest: 'sha256:ab' });
   assert.deepEqual(routeOf('/v2/a/b/blobs/uploads/'), { kind: 'uploads', name: 'a/b' });
   assert.deepEqual(routeOf('/v2/a/b/blobs/uploads'), { kind: 'uploads', name: 'a/b' });

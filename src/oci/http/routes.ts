@@ -1,9 +1,10 @@
-/** What a path below `/v2/` asks for. A name is everything between that and what is asked for. */
+/** What a path below `/v2/` addresses. The name of the repository is everything in front of the last two or three parts. */
 export type Route =
-  | { readonly kind: 'base' }
+  | { readonly kind: 'version' }
   | { readonly kind: 'token' }
   | { readonly kind: 'catalog' }
-  | { readonly kind: 'manifest'; readonly name: string; readonly reference: string }
+  | { readonly kind: 'manifest'; readonly name: string; readonly digest: string }
+  | { readonly kind: 'tagged manifest'; readonly name: string; readonly tag: string }
   | { readonly kind: 'blob'; readonly name: string; readonly digest: string }
   | { readonly kind: 'uploads'; readonly name: string }
   | { readonly kind: 'upload'; readonly name: string; readonly id: string }
@@ -13,16 +14,15 @@ export type Route =
 export type RouteOf<K extends Route['kind']> = Extract<Route, { kind: K }>;
 
 const fixed: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ['/v2', { kind: 'base' }],
-  ['/v2/', { kind: 'base' }],
+  ['/v2', { kind: 'version' }],
+  ['/v2/', { kind: 'version' }],
   ['/v2/token', { kind: 'token' }],
   ['/v2/_catalog', { kind: 'catalog' }],
 ]);
 
-/** Whether a path is the registry's business at all. */
 export const isRegistryPath = (path: string): boolean => path === '/v2' || path.startsWith('/v2/');
 
-/** Read from its end, because a repo may be called `blobs` or `manifests`; undefined when there is nothing there. */
+/** Parses a path from its end, because a repository may be called `blobs` or `manifests`. Undefined for no known form. */
 export function routeOf(path: string): Route | undefined {
   const known = fixed.get(path);
   if (known) return known;
@@ -33,19 +33,25 @@ export function routeOf(path: string): Route | undefined {
   if (name === '') return undefined;
   switch (before) {
     case 'manifests':
-      return { kind: 'manifest', name, reference: decoded(last) };
+      return manifestRoute(name, unescaped(last));
     case 'blobs':
-      return last === 'uploads' ? { kind: 'uploads', name } : { kind: 'blob', name, digest: decoded(last) };
+      return last === 'uploads' ? { kind: 'uploads', name } : { kind: 'blob', name, digest: unescaped(last) };
     case 'uploads':
       return uploadRoute(name, last);
     case 'tags':
       return last === 'list' ? { kind: 'tags', name } : undefined;
     case 'referrers':
-      return { kind: 'referrers', name, digest: decoded(last) };
+      return { kind: 'referrers', name, digest: unescaped(last) };
     default:
       return undefined;
   }
 }
+
+/** No tag contains a colon, and every digest does. Whether it is a valid one is checked by the handler. */
+const manifestRoute = (name: string, reference: string): Route =>
+  reference.includes(':')
+    ? { kind: 'manifest', name, digest: reference }
+    : { kind: 'tagged manifest', name, tag: reference };
 
 function uploadRoute(path: string, id: string): Route | undefined {
   if (!path.endsWith('/blobs')) return undefined;
@@ -53,8 +59,8 @@ function uploadRoute(path: string, id: string): Route | undefined {
   return id === '' ? { kind: 'uploads', name } : { kind: 'upload', name, id };
 }
 
-/** Some clients escape the colon of a digest. What cannot be unescaped stays, and is refused as what it is. */
-function decoded(text: string): string {
+/** Some clients escape the colon of a digest. A malformed escape stays as it is, and is refused by the handler. */
+function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

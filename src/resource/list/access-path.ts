@@ -1,125 +1,129 @@
-import { ROOT, rangeBelow } from '../../base/uid.ts';
+import { descendantRange, ROOT } from '../../base/uid.ts';
 import type { Resource } from '../definition.ts';
-import type { IndexCounts } from './counts.ts';
-import type { List, Lists } from './index-lists.ts';
-import { facetsOf, type IndexQuery } from './index-query.ts';
-import type { Filter } from './plan.ts';
-import type { Check, Source } from './source.ts';
+import type { Filter } from './conditions.ts';
+import type { IndexCounts } from './index-counts.ts';
+import type { IndexList, IndexLists } from './index-lists.ts';
+import { facetKeysOf, type IndexQuery } from './index-query.ts';
+import type { ListCheck, Scan } from './scan.ts';
 import type { Collection } from './visible-range.ts';
 
-/** How rows are found. What they are not found by, they are checked for. */
+/** The index by which rows are found. All conditions that the index does not cover are checked for each row. */
 export type AccessPath =
-  /** In uid order, one by one. */
+  /** The primary key, in uid order. */
   | { readonly by: 'primary key' }
-  /** By the lists that hold everything, in one of their orders. */
-  | { readonly by: 'whole'; readonly sort: string }
-  /** By the lists of a facet, in one of their orders. */
-  | { readonly by: 'facet'; readonly sort: string; readonly filter: Filter }
-  /** By a reference, in uid order. */
+  /** The unfiltered lists of the collections, in one of their orders. */
+  | { readonly by: 'unfiltered list'; readonly sort: string }
+  /** The lists of a facet, in one of their orders. */
+  | { readonly by: 'facet list'; readonly sort: string; readonly filter: Filter }
+  /** The values of a reference, in uid order. */
   | { readonly by: 'reference'; readonly filter: Filter };
 
-/** What is known before any row is read. */
+/** What is known about a list before any of its rows is read. */
 export interface ListStatistics {
   readonly resource: Resource;
-  readonly reading: IndexQuery;
-  readonly lists: Lists;
-  readonly census: IndexCounts;
+  readonly query: IndexQuery;
+  readonly lists: IndexLists;
+  readonly counts: IndexCounts;
 }
 
-/** How to count what is selected: order does not matter, only how many rows must be looked at. */
-export function countPath({ resource, reading, census }: ListStatistics): AccessPath {
-  const { since } = reading;
-  const exact = exactPath(reading);
+/** Chooses how to count the matching rows: in any order, with as few rows to read as possible. */
+export function countPath({ resource, query, counts }: ListStatistics): AccessPath {
+  const { since } = query;
+  const exact = exactMatchPath(query);
   if (exact) return exact;
-  if (census.narrowest) return { by: 'facet', sort: probingSort(resource), filter: census.narrowest.filter };
-  return since ? { by: 'whole', sort: since.field } : uidOrderPath(reading);
+  if (counts.mostSelective) {
+    return { by: 'facet list', sort: lookupOrder(resource), filter: counts.mostSelective.filter };
+  }
+  return since ? { by: 'unfiltered list', sort: since.field } : uidOrderPath(query);
 }
 
-/** How to read a page of `wanted` rows of the `matching` ones, ordered by `sort` first. */
+/** Chooses how to read a page of `pageRows` rows, sorted by `sort` first, of a list with `matching` rows. */
 export function pagePath(
-  { resource, reading, census }: ListStatistics,
+  { resource, query, counts }: ListStatistics,
   sort: string,
   matching: number,
-  wanted: number,
+  pageRows: number,
 ): AccessPath {
-  const { since } = reading;
-  const { members, narrowest } = census;
-  // Whether it is cheaper to read and sort so many rows than to look through all in their order for the matching ones.
-  // If these are spread evenly, there is one in every `members / matching`.
-  const isSparse = (rows: number): boolean => rows * matching < members * wanted;
-  const exact = exactPath(reading);
+  const { since } = query;
+  const { unfiltered, mostSelective } = counts;
+  // Whether it is cheaper to read and sort this many rows than to read all rows in order until the page is full. If the
+  // matching rows are spread evenly, one of `unfiltered / matching` rows matches.
+  const isCheaperToSort = (rows: number): boolean => rows * matching < unfiltered * pageRows;
+  const exact = exactMatchPath(query);
   if (exact) return exact;
-  const isKept = sort === 'uid' || resource.listOrders.whole.includes(sort);
-  if (narrowest) {
-    const { filter, rows } = narrowest;
-    if (resource.listOrders.facet.includes(sort)) return { by: 'facet', sort, filter };
-    if (isSparse(rows) || !isKept) return { by: 'facet', sort: probingSort(resource), filter };
-  } else if (since && isSparse(matching)) {
-    return { by: 'whole', sort: since.field };
+  const isIndexed = sort === 'uid' || resource.listOrders.whole.includes(sort);
+  if (mostSelective) {
+    const { filter, rows } = mostSelective;
+    if (resource.listOrders.facet.includes(sort)) return { by: 'facet list', sort, filter };
+    if (isCheaperToSort(rows) || !isIndexed) return { by: 'facet list', sort: lookupOrder(resource), filter };
+  } else if (since && isCheaperToSort(matching)) {
+    return { by: 'unfiltered list', sort: since.field };
   }
-  return sort === 'uid' || !isKept ? uidOrderPath(reading) : { by: 'whole', sort };
+  return sort === 'uid' || !isIndexed ? uidOrderPath(query) : { by: 'unfiltered list', sort };
 }
 
-/** Few rows share a value of a sort key or of a reference, so that there is no better way. */
-function exactPath({ equals, references }: IndexQuery): AccessPath | undefined {
-  const [key] = equals;
-  if (key) return { by: 'whole', sort: key.field };
-  const filter = references.find(({ excludes: lacks }) => !lacks);
+/** Few rows have the same sort key or the same value of a reference, so no other path can be better. */
+function exactMatchPath({ equalKeys, referenceFilters }: IndexQuery): AccessPath | undefined {
+  const [equalKey] = equalKeys;
+  if (equalKey) return { by: 'unfiltered list', sort: equalKey.field };
+  const filter = referenceFilters.find(({ excludes }) => !excludes);
   return filter && { by: 'reference', filter };
 }
 
-const uidOrderPath = ({ parts }: IndexQuery): AccessPath =>
-  parts ? { by: 'whole', sort: 'uid' } : { by: 'primary key' };
+const uidOrderPath = ({ partitionFilter }: IndexQuery): AccessPath =>
+  partitionFilter ? { by: 'unfiltered list', sort: 'uid' } : { by: 'primary key' };
 
-const probingSort = ({ listOrders }: Resource): string => listOrders.facet[0] ?? 'uid';
+/** The order of facet lists in which a single row is looked up. */
+const lookupOrder = ({ listOrders }: Resource): string => listOrders.facet[0] ?? 'uid';
 
-/** The runs of rows to read for a collection; none if it cannot have any. */
-export function sourcesOf(way: AccessPath, survey: ListStatistics, collection: Collection): Source[] {
-  const { reading, lists } = survey;
+/** Returns the scans that read a collection by an access path; none if no row of it can match. */
+export function scansOf(path: AccessPath, statistics: ListStatistics, collection: Collection): Scan[] {
+  const { query, lists } = statistics;
   const { of, uid } = collection;
-  if (!lists.of(collection, '')?.n) return [];
-  const checks = checksOf(way, survey, collection);
-  if (checks.some(({ lists, lacks }) => !lacks && lists.every((list) => list === null))) return [];
+  if (!lists.listOf(collection, '')?.n) return [];
+  const checks = checksOf(path, statistics, collection);
+  if (checks.some((check) => !check.excludes && check.lists.every((list) => list === null))) return [];
 
   // Uids begin with hexadecimal digits.
-  const [low, high] = uid === ROOT ? ['', 'g'] : rangeBelow(uid);
-  // Facets and references know what lies below, of which children may be a part.
-  const parent = of === 'children' && !lists.isAllBelow(collection) ? uid : undefined;
-  switch (way.by) {
+  const [low, high] = uid === ROOT ? ['', 'g'] : descendantRange(uid);
+  // The indexes of facets and references have all descendants, of which the children may be a part.
+  const parent = of === 'children' && !lists.hasAllDescendants(collection) ? uid : undefined;
+  switch (path.by) {
     case 'primary key':
       return [of === 'children' ? { from: 'parent', parent: uid, checks } : { from: 'range', low, high, checks }];
-    case 'whole': {
-      const found = idsOf(reading.whole.map((facet) => lists.of(collection, facet)));
-      return found.map((list) => ({ from: 'list', list, parent: undefined, checks }));
+    case 'unfiltered list': {
+      const ids = idsOf(query.unfilteredFacets.map((facet) => lists.listOf(collection, facet)));
+      return ids.map((list) => ({ from: 'list', list, parent: undefined, checks }));
     }
-    case 'facet': {
-      const found = idsOf(facetsOf(way.filter).map((facet) => lists.below(uid, facet)));
-      return found.map((list) => ({ from: 'list', list, parent, checks }));
+    case 'facet list': {
+      const ids = idsOf(facetKeysOf(path.filter).map((facet) => lists.facetListOf(uid, facet)));
+      return ids.map((list) => ({ from: 'list', list, parent, checks }));
     }
     case 'reference': {
-      const { field, values } = way.filter;
+      const { field, values } = path.filter;
       return values.map((value) => ({ from: 'reference', field, value, low, high, parent, checks }));
     }
   }
 }
 
-function checksOf(way: AccessPath, { resource, reading, lists }: ListStatistics, collection: Collection): Check[] {
-  const { facets, parts, whole } = reading;
-  // All values, whether the collection has them or not: so the statement is the same for every collection.
-  const checks = facets
-    .filter((filter) => !('filter' in way) || filter !== way.filter)
+/** Returns the checks for the facets and partitions that the access path does not cover. */
+function checksOf(path: AccessPath, { resource, query, lists }: ListStatistics, collection: Collection): ListCheck[] {
+  const { facetFilters, partitionFilter, unfilteredFacets } = query;
+  // A check has all values of a filter, even those without a list, so that all collections have the same statement.
+  const checks = facetFilters
+    .filter((filter) => !('filter' in path) || filter !== path.filter)
     .map((filter) => ({
-      lists: facetsOf(filter).map((facet) => idOf(lists.below(collection.uid, facet))),
-      sort: probingSort(resource),
-      lacks: filter.excludes ?? false,
+      lists: facetKeysOf(filter).map((facet) => idOf(lists.facetListOf(collection.uid, facet))),
+      sort: lookupOrder(resource),
+      excludes: filter.excludes ?? false,
     }));
-  if (parts && way.by !== 'whole') {
-    const shown = whole.map((facet) => idOf(lists.of(collection, facet)));
-    checks.push({ lists: shown, sort: resource.listOrders.partition[0] ?? 'uid', lacks: false });
+  if (partitionFilter && path.by !== 'unfiltered list') {
+    const partitions = unfilteredFacets.map((facet) => idOf(lists.listOf(collection, facet)));
+    checks.push({ lists: partitions, sort: resource.listOrders.partition[0] ?? 'uid', excludes: false });
   }
   return checks;
 }
 
-const idOf = (list: List | undefined): number | null => (list && list.n > 0 ? list.id : null);
+const idOf = (list: IndexList | undefined): number | null => (list && list.n > 0 ? list.id : null);
 
-const idsOf = (lists: readonly (List | undefined)[]): number[] => lists.map(idOf).filter((id) => id !== null);
+const idsOf = (lists: readonly (IndexList | undefined)[]): number[] => lists.map(idOf).filter((id) => id !== null);

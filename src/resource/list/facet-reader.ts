@@ -3,7 +3,7 @@ import type { Resource } from '../definition.ts';
 import { facetKey, scopeKey } from '../list-membership.ts';
 import { padToPowerOfTwo } from './pad.ts';
 
-/** A value of a facet and how many resources have it, each scope counted by itself. */
+/** A value of a facet, and the number of resources that have it, summed over the scopes. */
 export interface FacetValue {
   readonly value: string;
   readonly members: number;
@@ -17,14 +17,15 @@ export interface ValueWindow {
   readonly skip: number;
 }
 
-/** Reads a facet itself: a range of lists, one for each value. */
+/** Reads the values of a facet. Each value is a list of the listing index. */
 export interface FacetReader {
-  /** The values that resources below the scopes have, in order. */
+  /** Returns the values that descendants of the scopes have, in order. */
   values(scopes: readonly string[], window: ValueWindow): Promise<FacetValue[]>;
-  /** Those of `values` that resources below the scopes have. */
+  /** Returns those of `values` that descendants of the scopes have. */
   find(scopes: readonly string[], values: readonly string[]): Promise<FacetValue[]>;
+  /** Counts the values that descendants of the scopes have. */
   count(scopes: readonly string[]): Promise<number>;
-  /** The messages of those that have one of these values, as they are stored, by value. */
+  /** Returns the encoded messages of the resources with these values, by value. */
   members(scopes: readonly string[], values: readonly string[]): Promise<Map<string, Uint8Array[]>>;
 }
 
@@ -37,51 +38,51 @@ interface MemberRow extends Row {
   readonly body: Uint8Array;
 }
 
-/** For a facet each of whose values stands for something by itself, such as a package. */
+/** For a facet whose values are listed themselves, such as the names of packages. */
 export function createFacetReader(db: Reader, resource: Resource, field: string): FacetReader {
   const prefix = facetKey(field, '');
-  // No value sorts behind this: `>` follows `=` in ASCII.
+  // Sorts after every value: `>` follows `=` in ASCII.
   const end = `${field}>`;
   const [sort = 'uid'] = resource.listOrders.facet;
-  const belowAll = (scopes: readonly string[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
+  const scopeParams = (scopes: readonly string[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
   const valueIn = (facet: string): string => facet.slice(prefix.length);
 
   return {
     async values(scopes, { after, descending, limit, skip }) {
       if (scopes.length === 0) return [];
-      const below = belowAll(scopes);
+      const keys = scopeParams(scopes);
       const [low, high] = descending
         ? [prefix, after === undefined ? end : prefix + after]
         : [after === undefined ? prefix : prefix + after, end];
-      const text = pageText(below.length, descending);
-      const rows = await db.all<ListRow>(text, resource.kind, low, high, limit, skip, ...below);
+      const text = pageText(keys.length, descending);
+      const rows = await db.all<ListRow>(text, resource.kind, low, high, limit, skip, ...keys);
       return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
     },
 
     async find(scopes, values) {
       if (scopes.length === 0 || values.length === 0) return [];
-      const below = belowAll(scopes);
+      const keys = scopeParams(scopes);
       const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
-      const text = findText(below.length, facets.length);
-      const rows = await db.all<ListRow>(text, resource.kind, ...below, ...facets);
+      const text = findText(keys.length, facets.length);
+      const rows = await db.all<ListRow>(text, resource.kind, ...keys, ...facets);
       return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
     },
 
     async count(scopes) {
       if (scopes.length === 0) return 0;
-      const below = belowAll(scopes);
-      const row = await db.get<{ n: number }>(countText(below.length), resource.kind, prefix, end, ...below);
+      const keys = scopeParams(scopes);
+      const row = await db.get<{ n: number }>(countText(keys.length), resource.kind, prefix, end, ...keys);
       return row?.n ?? 0;
     },
 
     async members(scopes, values) {
       const found = new Map<string, Uint8Array[]>(values.map((value) => [value, []]));
       if (scopes.length === 0 || values.length === 0) return found;
-      const below = belowAll(scopes);
+      const keys = scopeParams(scopes);
       const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
       const rows = await db.all<MemberRow>(
-        membersText(below.length, facets.length),
-        ...[resource.kind, sort, ...below, ...facets],
+        membersText(keys.length, facets.length),
+        ...[resource.kind, sort, ...keys, ...facets],
       );
       for (const { facet, body } of rows) found.get(valueIn(facet))?.push(body);
       return found;
@@ -91,42 +92,44 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
 
 const texts = new Map<string, string>();
 
-function once(key: string, build: () => string): string {
+function cachedText(key: string, build: () => string): string {
   const text = texts.get(key) ?? build();
   texts.set(key, text);
   return text;
 }
 
-const slots = (from: number, count: number): string =>
+const placeholders = (from: number, count: number): string =>
   Array.from({ length: count }, (_, i) => `$${from + i}`).join(', ');
 
 const pageText = (scopes: number, descending: boolean): string =>
-  once(`page ${scopes} ${descending}`, () => {
+  cachedText(`page ${scopes} ${descending}`, () => {
     const direction = descending ? 'DESC' : 'ASC';
     return `SELECT facet, CAST(sum(n) AS BIGINT) AS n FROM list
-      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${slots(6, scopes)})
+      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${placeholders(6, scopes)})
       GROUP BY facet ORDER BY facet ${direction} LIMIT $4 OFFSET $5`;
   });
 
 const findText = (scopes: number, facets: number): string =>
-  once(
+  cachedText(
     `find ${scopes} ${facets}`,
     () => `SELECT facet, CAST(sum(n) AS BIGINT) AS n FROM list
-      WHERE kind = $1 AND n > 0 AND scope IN (${slots(2, scopes)}) AND facet IN (${slots(2 + scopes, facets)})
+      WHERE kind = $1 AND n > 0
+        AND scope IN (${placeholders(2, scopes)}) AND facet IN (${placeholders(2 + scopes, facets)})
       GROUP BY facet`,
   );
 
 const countText = (scopes: number): string =>
-  once(
+  cachedText(
     `count ${scopes}`,
     () => `SELECT count(DISTINCT facet) AS n FROM list
-      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${slots(4, scopes)})`,
+      WHERE kind = $1 AND facet > $2 AND facet < $3 AND n > 0 AND scope IN (${placeholders(4, scopes)})`,
   );
 
 const membersText = (scopes: number, facets: number): string =>
-  once(
+  cachedText(
     `members ${scopes} ${facets}`,
     () => `SELECT l.facet AS facet, r.body AS body
       FROM list l JOIN entry e ON e.list = l.id AND e.sort = $2 JOIN resource r ON r.kind = l.kind AND r.uid = e.uid
-      WHERE l.kind = $1 AND l.scope IN (${slots(3, scopes)}) AND l.facet IN (${slots(3 + scopes, facets)})`,
+      WHERE l.kind = $1
+        AND l.scope IN (${placeholders(3, scopes)}) AND l.facet IN (${placeholders(3 + scopes, facets)})`,
   );

@@ -4,59 +4,64 @@ import { facetScopeKey, scopeKey } from '../list-membership.ts';
 import { padToPowerOfTwo } from './pad.ts';
 import type { Collection } from './visible-range.ts';
 
-/** A list of the listing index and how many members it has. */
-export interface List extends Row {
+/** A list of the listing index, with its size. */
+export interface IndexList extends Row {
   readonly id: number;
   readonly n: number;
 }
 
-interface ListRow extends List {
+interface ListRow extends IndexList {
   readonly scope: string;
   readonly facet: string;
 }
 
-export interface Lists {
-  /** Unfiltered: of a collection, and of each of its parts. */
-  of(collection: Collection, facet: string): List | undefined;
-  /** Of all that lies below a uid, for which facets are kept. */
-  below(uid: string, facet: string): List | undefined;
-  /** Whether the collection is all that lies below its uid. */
-  isAllBelow(collection: Collection): boolean;
+/** The lists that exist for some collections and facets. */
+export interface IndexLists {
+  /** Finds the unfiltered list of a collection (facet `''`), or that of one of its partitions. */
+  listOf(collection: Collection, facet: string): IndexList | undefined;
+  /** Finds the list of a facet value. It has the descendants of a uid: the children have no such list. */
+  facetListOf(uid: string, facet: string): IndexList | undefined;
+  /** Whether the collection has all descendants of its uid. That can be so for children, too. */
+  hasAllDescendants(collection: Collection): boolean;
 }
 
 const SCOPES_PER_STATEMENT = 64;
 
-/** The lists that exist for these collections and facets. */
-export async function findLists(
+export async function findIndexLists(
   db: Reader,
   resource: Resource,
   collections: readonly Collection[],
   facets: readonly string[],
-): Promise<Lists> {
+): Promise<IndexLists> {
   const scopes = new Set(collections.flatMap(({ of, uid }) => [scopeKey(of, uid), facetScopeKey(uid)]));
-  const wanted = padToPowerOfTwo([...new Set(['', ...facets])]);
-  const found = new Map<string, List>();
+  const facetParams = padToPowerOfTwo([...new Set(['', ...facets])]);
+  const found = new Map<string, IndexList>();
   for (let at = 0; at < scopes.size; at += SCOPES_PER_STATEMENT) {
-    const some = padToPowerOfTwo([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
-    const rows = await db.all<ListRow>(statement(wanted.length, some.length), resource.kind, ...wanted, ...some);
+    const scopeParams = padToPowerOfTwo([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
+    const text = statementFor(facetParams.length, scopeParams.length);
+    const rows = await db.all<ListRow>(text, resource.kind, ...facetParams, ...scopeParams);
     for (const { scope, facet, id, n } of rows) found.set(`${scope} ${facet}`, { id, n });
   }
-  const of: Lists['of'] = ({ of, uid }, facet) => found.get(`${scopeKey(of, uid)} ${facet}`);
-  const below: Lists['below'] = (uid, facet) => found.get(`${facetScopeKey(uid)} ${facet}`);
-  return { of, below, isAllBelow: (collection) => of(collection, '')?.n === below(collection.uid, '')?.n };
+  const listOf: IndexLists['listOf'] = ({ of, uid }, facet) => found.get(`${scopeKey(of, uid)} ${facet}`);
+  const facetListOf: IndexLists['facetListOf'] = (uid, facet) => found.get(`${facetScopeKey(uid)} ${facet}`);
+  return {
+    listOf,
+    facetListOf,
+    hasAllDescendants: (collection) => listOf(collection, '')?.n === facetListOf(collection.uid, '')?.n,
+  };
 }
 
 const statements = new Map<string, string>();
 
-function statement(facets: number, scopes: number): string {
+function statementFor(facets: number, scopes: number): string {
   const key = `${facets} ${scopes}`;
-  const found = statements.get(key) ?? build(facets, scopes);
-  statements.set(key, found);
-  return found;
+  const text = statements.get(key) ?? buildStatement(facets, scopes);
+  statements.set(key, text);
+  return text;
 }
 
-function build(facets: number, scopes: number): string {
-  const slots = Array.from({ length: facets + scopes }, (_, i) => `$${i + 2}`);
-  return `SELECT id, scope, facet, n FROM list
-    WHERE kind = $1 AND facet IN (${slots.slice(0, facets).join(', ')}) AND scope IN (${slots.slice(facets).join(', ')})`;
+function buildStatement(facets: number, scopes: number): string {
+  const placeholders = Array.from({ length: facets + scopes }, (_, i) => `$${i + 2}`);
+  return `SELECT id, scope, facet, n FROM list WHERE kind = $1
+    AND facet IN (${placeholders.slice(0, facets).join(', ')}) AND scope IN (${placeholders.slice(facets).join(', ')})`;
 }

@@ -1,44 +1,42 @@
 import { PARTITION, type Resource, VISIBLE } from '../definition.ts';
 import { facetKey } from '../list-membership.ts';
-import type { Filter, Selection } from './plan.ts';
+import type { Filter, KeyCondition, ListConditions } from './conditions.ts';
 
-/** What a selection asks of the listing index. */
+/** The conditions of a list, divided by how the listing index serves them. */
 export interface IndexQuery {
-  /** Rows have these values under these sort keys. */
-  readonly equals: readonly { readonly field: string; readonly key: string }[];
-  /** Rows have at least this value under this sort key. */
-  readonly since: { readonly field: string; readonly key: string } | undefined;
-  /** Rows stand in the lists of facets, or not. */
-  readonly facets: readonly Filter[];
-  /** Rows have values of references, or not. */
-  readonly references: readonly Filter[];
-  /** The parts of lists that are shown, unless all are. */
-  readonly parts: Filter | undefined;
-  /** The facets whose lists together hold all that is shown, each row once. */
-  readonly whole: readonly string[];
+  /** Sort keys that rows must have. */
+  readonly equalKeys: readonly KeyCondition[];
+  /** The lower bound of a sort key. */
+  readonly since: KeyCondition | undefined;
+  readonly facetFilters: readonly Filter[];
+  readonly referenceFilters: readonly Filter[];
+  /** The partitions that the list includes; undefined for all. */
+  readonly partitionFilter: Filter | undefined;
+  /** The facets whose lists have all rows of the partitions, each row once: `''`, or one facet per partition. */
+  readonly unfilteredFacets: readonly string[];
 }
 
-export function indexQuery(resource: Resource, { filters, parts, since }: Selection): IndexQuery {
+export function indexQuery(resource: Resource, { filters, partitions, since }: ListConditions): IndexQuery {
   const { sortKeys, facets = {}, hidden } = resource;
-  const keyed = filters.filter(({ field }) => field in sortKeys);
-  const faceted = filters.filter((filter) => !keyed.includes(filter) && filter.field in facets);
-  const shown = parts ?? (hidden && [VISIBLE, ...Object.keys(hidden)]);
+  const keyFilters = filters.filter(({ field }) => field in sortKeys);
+  const facetFilters = filters.filter((filter) => !keyFilters.includes(filter) && filter.field in facets);
+  const included = partitions ?? (hidden && [VISIBLE, ...Object.keys(hidden)]);
   return {
-    equals: keyed.map(equalOf),
+    equalKeys: keyFilters.map(equalKeyOf),
     since,
-    facets: faceted,
-    references: filters.filter((filter) => !keyed.includes(filter) && !faceted.includes(filter)),
-    parts: parts && { field: PARTITION, values: parts },
-    whole: shown?.map((part) => facetKey(PARTITION, part)) ?? [''],
+    facetFilters,
+    referenceFilters: filters.filter((filter) => !keyFilters.includes(filter) && !facetFilters.includes(filter)),
+    partitionFilter: partitions && { field: PARTITION, values: partitions },
+    unfilteredFacets: included?.map((partition) => facetKey(PARTITION, partition)) ?? [''],
   };
 }
 
-/** A selector lets nothing else through (request-filters.ts); whoever makes filters by hand shall notice too. */
-function equalOf({ field, values, excludes: lacks }: Filter): { readonly field: string; readonly key: string } {
+/** Filters of requests always have one value here (request-filters.ts). Checked for filters that come from code. */
+function equalKeyOf({ field, values, excludes }: Filter): KeyCondition {
   const [key, another] = values;
-  const isOne = key !== undefined && another === undefined && !lacks;
+  const isOne = key !== undefined && another === undefined && !excludes;
   if (!isOne) throw new Error(`${field} can be filtered by one value only`);
   return { field, key };
 }
 
-export const facetsOf = ({ field, values }: Filter): string[] => values.map((value) => facetKey(field, value));
+export const facetKeysOf = ({ field, values }: Filter): string[] => values.map((value) => facetKey(field, value));

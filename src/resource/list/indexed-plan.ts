@@ -1,96 +1,100 @@
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { type AccessPath, countPath, pagePath, sourcesOf } from './access-path.ts';
-import { countFromIndex } from './counts.ts';
-import { findLists } from './index-lists.ts';
-import { facetsOf, indexQuery } from './index-query.ts';
-import { limitToHeads } from './merge-heads.ts';
+import { type AccessPath, countPath, pagePath, scansOf } from './access-path.ts';
+import type { ListConditions } from './conditions.ts';
+import { countFromIndex } from './index-counts.ts';
+import { findIndexLists } from './index-lists.ts';
+import { facetKeysOf, indexQuery } from './index-query.ts';
 import { type Order, UNORDERED } from './order.ts';
 import { type CountedTotal, type Cursor, fingerprint } from './page-token.ts';
-import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
-import { fromCursor, inRounds, isLoop } from './source.ts';
-import { countStatement, pageStatement, type Shape, sourceValues } from './sql.ts';
+import { comparePageRows, type ListPlan, type PageRow } from './plan.ts';
+import { pruneScans } from './prune-scans.ts';
+import { divideIntoStatements, startAtCursor } from './scan.ts';
+import { canLoop } from './scan-sql.ts';
+import { countStatement, pageStatement, queryValues, type ScanQuery } from './statements.ts';
 import type { Collection, CollectionRange } from './visible-range.ts';
 
-/** Rows that each source may bring to be sorted with those of the others. */
+/** The most rows per scan with which sorting the union of several scans is cheaper than merging them. */
 const MAX_SORTED = 500;
 
-/** Lists collections by their listing index: a seek per collection, whatever its size. */
+/** Reads a list by the listing index: one seek per collection, whatever its size. */
 export async function indexedPlan(
   db: Reader,
   resource: Resource,
-  { collections, except }: CollectionRange,
-  selection: Selection,
+  { collections, excludedUid }: CollectionRange,
+  conditions: ListConditions,
   order: Order,
-  earlier?: CountedTotal,
-): Promise<Plan> {
-  const reading = indexQuery(resource, selection);
-  const { equals, since, facets, references, whole } = reading;
-  const lists = await findLists(db, resource, collections, [...whole, ...facets.flatMap(facetsOf)]);
-  const census = countFromIndex(reading, { collections, except }, lists);
-  const survey = { resource, reading, lists, census };
+  /** The total that a page token has, from an earlier page of the same list. */
+  earlierTotal?: CountedTotal,
+): Promise<ListPlan> {
+  const query = indexQuery(resource, conditions);
+  const { equalKeys, since, facetFilters, referenceFilters, unfilteredFacets } = query;
+  const facets = [...unfilteredFacets, ...facetFilters.flatMap(facetKeysOf)];
+  const lists = await findIndexLists(db, resource, collections, facets);
+  const counts = countFromIndex(query, { collections, excludedUid }, lists);
+  const statistics = { resource, query, lists, counts };
 
-  function shapesOf(way: AccessPath, by: Order, cursor: Cursor | undefined, window: number): Shape[] {
-    const foundBy = 'filter' in way ? way.filter : undefined;
-    const sort = 'sort' in way ? way.sort : 'uid';
-    const referring = references.filter((filter) => filter !== foundBy);
-    const overlapping = foundBy !== undefined && foundBy.values.length > 1;
-    const sourcesIn = (collection: Collection) =>
-      sourcesOf(way, survey, collection).map((source) => fromCursor(source, by, cursor));
-    const found = collections.map(sourcesIn);
-    const loopOver = overlapping || !isLoop(found.flat(), sort, by) ? undefined : db.jsonElements;
-    const rounds = loopOver === undefined ? inRounds(found) : [found.flat()];
-    const bodies = db.rowCache === undefined;
+  /** Returns the queries that together read the list by an access path, `rows` rows at most from each scan. */
+  function queriesFor(path: AccessPath, by: Order, cursor: Cursor | undefined, rows: number): ScanQuery[] {
+    const coveredFilter = 'filter' in path ? path.filter : undefined;
+    const sort = 'sort' in path ? path.sort : 'uid';
+    const scansOverlap = coveredFilter !== undefined && coveredFilter.values.length > 1;
+    const scansIn = (collection: Collection) =>
+      scansOf(path, statistics, collection).map((scan) => startAtCursor(scan, by, cursor));
+    const scansByCollection = collections.map(scansIn);
+    const loopFunction = scansOverlap || !canLoop(scansByCollection.flat(), sort, by) ? undefined : db.jsonElements;
+    const statements =
+      loopFunction === undefined ? divideIntoStatements(scansByCollection) : [scansByCollection.flat()];
     const common = {
-      except,
+      excludedUid,
       sort,
       order: by,
       afterCursor: cursor !== undefined,
-      equals,
+      equalKeys,
       since,
-      referring,
-      loopOver,
-      overlapping,
-      bodies,
-      bytewise: db.binaryCollation,
+      referenceFilters: referenceFilters.filter((filter) => filter !== coveredFilter),
+      loopFunction,
+      scansOverlap,
+      withBodies: db.rowCache === undefined,
+      binaryCollation: db.binaryCollation,
     };
-    return rounds.map((sources) => ({ sources, sorts: sources.length > 4 && window <= MAX_SORTED, ...common }));
+    return statements.map((scans) => ({ scans, sortsUnion: scans.length > 4 && rows <= MAX_SORTED, ...common }));
   }
 
-  async function count(): Promise<number> {
+  async function countRows(): Promise<number> {
     let total = 0;
-    for (const shape of shapesOf(countPath(survey), UNORDERED, undefined, Infinity)) {
-      const { text, bind } = countStatement(shape);
-      const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...sourceValues(shape) }));
+    for (const each of queriesFor(countPath(statistics), UNORDERED, undefined, Infinity)) {
+      const { text, bind } = countStatement(each);
+      const row = await db.get<{ n: number }>(text, ...bind({ kind: resource.kind, ...queryValues(each) }));
       total += row?.n ?? 0;
     }
     return total;
   }
-  const takeTally = async (): Promise<CountedTotal> => {
-    const places = fingerprint([...collections.map(({ of, uid }) => `${of} ${uid}`), except].join());
-    return earlier?.collections === places ? earlier : { collections: places, total: await count() };
+  const findTotal = async (): Promise<CountedTotal> => {
+    const counted = fingerprint([...collections.map(({ of, uid }) => `${of} ${uid}`), excludedUid].join());
+    return earlierTotal?.collections === counted ? earlierTotal : { collections: counted, total: await countRows() };
   };
-  let taking: Promise<CountedTotal> | undefined;
-  const tally = (): Promise<CountedTotal> => {
-    taking ??= takeTally();
-    return taking;
+  let found: Promise<CountedTotal> | undefined;
+  const countedTotal = (): Promise<CountedTotal> => {
+    found ??= findTotal();
+    return found;
   };
-  const total = (): MaybePromise<number> => census.total ?? tally().then((taken) => taken.total);
+  const total = (): MaybePromise<number> => counts.total ?? countedTotal().then((counted) => counted.total);
 
   return {
     total,
-    countedTotal: () => (census.total === undefined ? tally() : undefined),
+    countedTotal: () => (counts.total === undefined ? countedTotal() : undefined),
 
     async page({ cursor, limit, skip }) {
       const matching = await total();
       if (matching === 0) return [];
-      // Rows are skipped one by one, so a far page is read from the end, backwards.
-      const behind = matching - skip;
-      if (cursor === undefined && behind < skip) {
-        const wanted = Math.min(limit, behind);
-        if (wanted <= 0) return [];
-        return (await read(reversed(order), undefined, wanted, behind - wanted, matching)).reverse();
+      // Skipped rows are read one by one, so a page in the second half is read backwards from the end.
+      const remaining = matching - skip;
+      if (cursor === undefined && remaining < skip) {
+        const rows = Math.min(limit, remaining);
+        if (rows <= 0) return [];
+        return (await read(reversed(order), undefined, rows, remaining - rows, matching)).reverse();
       }
       return read(order, cursor, limit, skip, matching);
     },
@@ -103,23 +107,22 @@ export async function indexedPlan(
     skip: number,
     matching: number,
   ): Promise<PageRow[]> {
-    const wanted = limit + skip;
-    const way = pagePath(survey, order.terms[0]?.field ?? 'uid', matching, wanted);
+    const rows = limit + skip;
+    const path = pagePath(statistics, order.terms[0]?.field ?? 'uid', matching, rows);
     const keys = cursor?.keys.map((key, i) => [`cursor${i}`, key] as const) ?? [];
     const common = { kind: resource.kind, ...Object.fromEntries(keys), cursor_uid: cursor?.uid ?? null };
-    const shapes = await limitToHeads(db, shapesOf(way, by, cursor, wanted), common, wanted);
+    const queries = await pruneScans(db, queriesFor(path, by, cursor, rows), common, rows);
 
-    // Rounds are merged afterwards, so each must bring what the merge may skip.
-    const alone = shapes.length <= 1;
-    const window = alone ? { limit, skip, inner: wanted } : { limit: wanted, skip: 0, inner: wanted };
-    const found: PageRow[] = [];
-    for (const shape of shapes) {
-      const { text, bind } = pageStatement(shape);
-      const enough = wanted * shape.sources.length;
-      const values = { ...common, enough, ...window, ...sourceValues(shape) };
-      found.push(...(await db.all<PageRow>(text, ...bind(values))));
+    // The results of several statements are merged afterwards, so each must include the rows that the merge skips.
+    const isOne = queries.length <= 1;
+    const window = isOne ? { limit, skip, scan_limit: rows } : { limit: rows, skip: 0, scan_limit: rows };
+    const page: PageRow[] = [];
+    for (const each of queries) {
+      const { text, bind } = pageStatement(each);
+      const values = { ...common, union_limit: rows * each.scans.length, ...window, ...queryValues(each) };
+      page.push(...(await db.all<PageRow>(text, ...bind(values))));
     }
-    return alone ? found : found.sort(comparePageRows(by)).slice(skip, skip + limit);
+    return isOne ? page : page.sort(comparePageRows(by)).slice(skip, skip + limit);
   }
 }
 

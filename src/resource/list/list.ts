@@ -7,15 +7,34 @@ import type { Resource } from '../definition.ts';
 import type { ReadContext } from '../operation.ts';
 import { exists } from '../read.ts';
 import { decodeRow, findMessages } from '../read-message.ts';
+import type { Filter } from './conditions.ts';
 import { indexedPlan } from './indexed-plan.ts';
 import { parseOrder } from './order.ts';
 import type { CountedTotal, Cursor, PageTokens } from './page-token.ts';
-import type { Filter, PageRow } from './plan.ts';
-import { requestFilters } from './request-filters.ts';
+import type { PageRow } from './plan.ts';
+import { createFilterReader } from './request-filters.ts';
 import { uidListPlan } from './uid-list-plan.ts';
 import { type VisibleRange, visibleRange } from './visible-range.ts';
 
-/** What every List request has. */
+/*
+ * How a List request is served:
+ * 1. order.ts parses `order_by`. request-filters.ts reads the filters of the request into conditions (conditions.ts).
+ *    A new filter needs no code here: declare it in the resource as a facet, a reference or in `filters`
+ *    (../definition.ts).
+ * 2. page-token.ts makes page tokens and reads them. A token has the position of the last row, the cursor.
+ * 3. visible-range.ts combines the hierarchy filter with the reach of the caller. The result is the collections to read,
+ *    or a few uids.
+ * 4. A plan (plan.ts) counts the list and reads the page. A few uids are read and sorted in memory (uid-list-plan.ts).
+ *    Collections are read by the listing index (indexed-plan.ts):
+ *    - index-query.ts divides the conditions by the kind of index that serves them.
+ *    - index-lists.ts finds the lists of the listing index, and index-counts.ts counts rows from their sizes.
+ *    - access-path.ts chooses the index and returns the scans (scan.ts), which are ranges of that index.
+ *    - prune-scans.ts drops scans that cannot have a row on the page.
+ *    - statements.ts makes the SQL that reads and merges the scans, with that of each scan from scan-sql.ts.
+ * 5. This file decodes the rows and issues the next page token.
+ */
+
+/** The fields that every List request has. */
 export interface ListRequest extends Message {
   readonly uidp?: UIDPFilter;
   readonly pageSize: number;
@@ -25,7 +44,7 @@ export interface ListRequest extends Message {
   readonly [filter: string]: unknown;
 }
 
-/** A page, and what its envelope says. */
+/** A page and the other fields of a List response. */
 export interface Page {
   readonly messages: Message[];
   readonly nextPageToken: string;
@@ -37,55 +56,58 @@ export type Lister = (ctx: ReadContext, request: ListRequest) => Promise<Page>;
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
-const STANDARD = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']);
+const STANDARD_FIELDS = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']);
 
 /**
- * Reads pages of `resource` for requests of type `input`; an undeclared filter stops the server from starting. What
- * `always` asks for holds for every request.
+ * Returns a function that reads pages of `resource` for requests of type `input`. Throws if the request has a filter
+ * that the resource does not declare, so that the server does not start. `fixedFilters` apply to every request.
  */
 export function createLister(
   resource: Resource,
   input: DescMessage,
-  tokens: PageTokens,
-  always: readonly Filter[] = [],
+  pageTokens: PageTokens,
+  fixedFilters: readonly Filter[] = [],
 ): Lister {
-  const { listedUnder, nameFilter: named } = resource;
-  const naming = input.fields.filter(({ name }) => named?.fields.includes(name));
-  const own = input.fields.filter((field) => {
-    return !STANDARD.has(field.name) && field.name !== listedUnder && !naming.includes(field);
+  const { listedUnder, nameFilter } = resource;
+  const nameFields = input.fields.filter(({ name }) => nameFilter?.fields.includes(name));
+  const filterFields = input.fields.filter((field) => {
+    return !STANDARD_FIELDS.has(field.name) && field.name !== listedUnder && !nameFields.includes(field);
   });
-  const select = requestFilters(resource, own);
-  const parent = input.fields.find(({ name }) => name === listedUnder)?.localName;
+  const readConditions = createFilterReader(resource, filterFields);
+  const parentField = input.fields.find(({ name }) => name === listedUnder)?.localName;
 
   return async (ctx, request) => {
     const limit = pageSize(request.pageSize);
     if (request.skip < 0) throw invalid('skip', 'must not be negative');
     const order = parseOrder(resource, request.orderBy);
-    const asked = select(request);
-    const selection = { ...asked, filters: [...always, ...asked.filters] };
-    const place = parent ? create(UIDPFilterSchema, { childrenOf: request[parent] as string }) : request.uidp;
-    // The caller is part of it by identity, not by scope: a grant made while somebody pages must not break their token.
-    const names = naming.map(({ localName }) => request[localName]);
-    const query = JSON.stringify([resource.kind, place ?? null, selection, order, ctx.caller.uid, ...names]);
-    const cursor = request.pageToken === '' ? undefined : tokens.read(request.pageToken, query, ctx.now);
+    const requested = readConditions(request);
+    const conditions = { ...requested, filters: [...fixedFilters, ...requested.filters] };
+    const hierarchy = parentField
+      ? create(UIDPFilterSchema, { childrenOf: request[parentField] as string })
+      : request.uidp;
+    // Includes the caller but not its grants: a grant that is made between two pages must not invalidate the page
+    // token.
+    const names = nameFields.map(({ localName }) => request[localName]);
+    const query = JSON.stringify([resource.kind, hierarchy ?? null, conditions, order, ctx.caller.uid, ...names]);
+    const cursor = request.pageToken === '' ? undefined : pageTokens.read(request.pageToken, query, ctx.now);
 
     const reach = ctx.caller.reach(ctx.method.capabilities);
-    const uids = await named?.uids(ctx.db, request, reach);
-    const reached = uids ? { uids: [...uids].sort() } : visibleRange(resource, place, reach);
-    const extent = (await holdsChildren(ctx.db, resource, place?.childrenOf)) ? reached : NOTHING;
+    const uids = await nameFilter?.uids(ctx.db, request, reach);
+    const visible = uids ? { uids: [...uids].sort() } : visibleRange(resource, hierarchy, reach);
+    const range = (await canHaveChildren(ctx.db, resource, hierarchy?.childrenOf)) ? visible : EMPTY_RANGE;
     const plan =
-      'uids' in extent
-        ? await uidListPlan(ctx.db, resource, extent.uids, selection, order)
-        : await indexedPlan(ctx.db, resource, extent, selection, order, cursor?.countedTotal);
+      'uids' in range
+        ? await uidListPlan(ctx.db, resource, range.uids, conditions, order)
+        : await indexedPlan(ctx.db, resource, range, conditions, order, cursor?.countedTotal);
     const totalCount = await plan.total();
-    // One row more than asked for tells whether there is a next page.
+    // Reads one row more than the page has, to know whether there is a next page.
     const rows = await plan.page({ cursor, limit: limit + 1, skip: request.skip });
     const page = rows.slice(0, limit);
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       messages: await messagesOf(ctx.db, resource, page),
       nextPageToken: last
-        ? tokens.issue(cursorAt(last, order.terms.length, await plan.countedTotal()), query, ctx.now)
+        ? pageTokens.issue(cursorAt(last, order.terms.length, await plan.countedTotal()), query, ctx.now)
         : '',
       totalCount,
       skipped: request.skip,
@@ -103,21 +125,24 @@ function messagesOf(db: Reader, resource: Resource, page: readonly PageRow[]): M
   return page.map(({ uid, body }) => decodeRow(db, resource, uid, body as Uint8Array));
 }
 
-const NOTHING: VisibleRange = { uids: [] };
+const EMPTY_RANGE: VisibleRange = { uids: [] };
 
-/** Below a parent that cannot nest, descendants are children; but to what lies above that parent they are not. */
-async function holdsChildren(db: Reader, resource: Resource, uid: string | undefined): Promise<boolean> {
+/**
+ * Whether a uid can be the parent of such resources. The children of a parent that cannot nest are read as its
+ * descendants, which would be wrong for an ancestor of such a parent.
+ */
+async function canHaveChildren(db: Reader, resource: Resource, uid: string | undefined): Promise<boolean> {
   if (resource.nests || !uid) return true;
   for (const kind of resource.parents) if (await exists(db, kind, uid)) return true;
   return false;
 }
 
-/** How many results a page holds that was asked to hold so many. */
-export function pageSize(asked: number): number {
-  if (asked < 0) throw invalid('page_size', `must be 1 to ${MAX_PAGE}, or 0 for ${DEFAULT_PAGE}`);
-  return asked === 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE);
+/** Returns the page size for the `page_size` of a request. */
+export function pageSize(requested: number): number {
+  if (requested < 0) throw invalid('page_size', `must be 1 to ${MAX_PAGE}, or 0 for ${DEFAULT_PAGE}`);
+  return requested === 0 ? DEFAULT_PAGE : Math.min(requested, MAX_PAGE);
 }
 
-function cursorAt(row: PageRow, terms: number, tally: CountedTotal | undefined): Cursor {
-  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), countedTotal: tally };
+function cursorAt(row: PageRow, terms: number, countedTotal: CountedTotal | undefined): Cursor {
+  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), countedTotal };
 }

@@ -2,19 +2,19 @@ import { invalid } from '../../base/errors.ts';
 import type { Resource } from '../definition.ts';
 
 export interface Term {
-  /** A sort key of the resource: a column of its listing index. */
+  /** A sort key of the resource. */
   readonly field: string;
   readonly descending: boolean;
 }
 
-/** How a list is sorted: by its terms, then by uid. */
+/** The order of a list: by its terms, then by uid. */
 export interface Order {
   readonly terms: readonly Term[];
-  /** Ties go the way of the first term, so that one index scan serves them. */
+  /** The direction of the first term, unless the request orders by uid: then one index scan returns this order. */
   readonly uidDescending: boolean;
 }
 
-/** For those who count, or look for one. */
+/** For reads whose order does not matter. */
 export const UNORDERED: Order = { terms: [], uidDescending: false };
 
 const ALIASES: Readonly<Record<string, string>> = {
@@ -26,16 +26,16 @@ const ALIASES: Readonly<Record<string, string>> = {
 
 const MAX_TERMS = 5;
 
-/** Reads `name`, `name desc` or `name desc, create_time`. */
+/** Parses `name`, `name desc` or `name desc, create_time`. */
 export function parseOrder(resource: Resource, text: string): Order {
   const source = text.trim() === '' ? (resource.defaultOrder ?? 'uid') : text;
   const parts = source.split(',');
   if (parts.length > MAX_TERMS) throw invalid('order_by', `must name at most ${MAX_TERMS} fields`);
-  const known = [...Object.keys(resource.sortKeys), 'uid'];
-  const terms = parts.map((part) => parseTerm(part, known));
+  const fields = [...Object.keys(resource.sortKeys), 'uid'];
+  const terms = parts.map((part) => parseTerm(part, fields));
   const repeated = terms.find((term, at) => terms.findIndex((t) => t.field === term.field) < at);
-  if (repeated) throw invalid('order_by', `${repeated.field} is named twice`);
-  // uid is unique: whatever follows it cannot matter.
+  if (repeated) throw invalid('order_by', `must name ${repeated.field} only once`);
+  // Terms after uid have no effect, because uid is unique.
   const end = terms.findIndex((term) => term.field === 'uid');
   const [first] = terms;
   return end < 0
@@ -43,14 +43,14 @@ export function parseOrder(resource: Resource, text: string): Order {
     : { terms: terms.slice(0, end), uidDescending: terms[end]?.descending ?? false };
 }
 
-function parseTerm(part: string, known: readonly string[]): Term {
+function parseTerm(part: string, fields: readonly string[]): Term {
   const [word = '', direction = 'asc', ...rest] = part.trim().split(/\s+/);
   const field = ALIASES[word] ?? word;
-  if (!known.includes(field)) {
-    throw invalid('order_by', `must be one of ${known.join(', ')}, optionally followed by asc or desc`);
+  if (!fields.includes(field)) {
+    throw invalid('order_by', `must be one of ${fields.join(', ')}, optionally followed by asc or desc`);
   }
   if (rest.length > 0 || !['asc', 'desc'].includes(direction.toLowerCase())) {
-    throw invalid('order_by', `${field} can be followed by asc or desc only`);
+    throw invalid('order_by', `must have only asc or desc after ${field}`);
   }
   return { field, descending: direction.toLowerCase() === 'desc' };
 }

@@ -1,4 +1,4 @@
-/** Filled up with its last value to a power of two, so that a few statement texts serve any number of values. */
+/** Repeats the last value until the length is a power of two, so that a few prepared statements serve any length. */
 export function padToPowerOfTwo<T>(values: readonly T[]): T[] {
   const last = values.at(-1);
   if (last === undefined) return [];

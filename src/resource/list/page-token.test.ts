@@ -6,40 +6,40 @@ import { ApiError, Code } from '../../base/errors.ts';
 import { createPageTokens } from './page-token.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
-const tokens = createPageTokens(randomBytes(32));
+const pageTokens = createPageTokens(randomBytes(32));
 const cursor = { keys: ['app', '000001'], uid: 'a/b' };
 
-test('gives back the cursor it was issued for', () => {
-  assert.deepEqual(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1000 + 3 * DAY), cursor);
+test('returns the cursor that the token was issued for', () => {
+  assert.deepEqual(pageTokens.read(pageTokens.issue(cursor, 'q', 1000), 'q', 1000 + 3 * DAY), cursor);
 });
 
-test('carries what was counted', () => {
+test('carries a counted total', () => {
   const counted = { ...cursor, countedTotal: { total: 7, collections: 'abc' } };
-  assert.deepEqual(tokens.read(tokens.issue(counted, 'q', 0), 'q', 0), counted);
+  assert.deepEqual(pageTokens.read(pageTokens.issue(counted, 'q', 0), 'q', 0), counted);
 });
 
-test('an expired token starts over without an error', () => {
-  assert.equal(tokens.read(tokens.issue(cursor, 'q', 1000), 'q', 1001 + 3 * DAY), undefined);
+test('returns undefined for an expired token', () => {
+  assert.equal(pageTokens.read(pageTokens.issue(cursor, 'q', 1000), 'q', 1001 + 3 * DAY), undefined);
 });
 
 test('refuses a token of another query', () => {
-  assert.throws(() => tokens.read(tokens.issue(cursor, 'q', 0), 'other', 0), isInvalidToken);
+  assert.throws(() => pageTokens.read(pageTokens.issue(cursor, 'q', 0), 'other', 0), isInvalidToken);
 });
 
 test('refuses a token of another server', () => {
-  assert.throws(() => tokens.read(createPageTokens(randomBytes(32)).issue(cursor, 'q', 0), 'q', 0), isInvalidToken);
+  assert.throws(() => pageTokens.read(createPageTokens(randomBytes(32)).issue(cursor, 'q', 0), 'q', 0), isInvalidToken);
 });
 
-test('no altered or invented token passes', () => {
-  const genuine = tokens.issue(cursor, 'q', 0);
-  const altered = fc
+test('refuses changed and made-up tokens', () => {
+  const genuine = pageTokens.issue(cursor, 'q', 0);
+  const changed = fc
     .tuple(fc.nat(genuine.length - 1), fc.constantFrom(...'abcXYZ019-_'))
     .map(([at, letter]) => genuine.slice(0, at) + letter + genuine.slice(at + 1))
-    // The last letter carries bits that base64 ignores.
+    // Base64 ignores some bits of the last letter.
     .filter((token) => !Buffer.from(token, 'base64url').equals(Buffer.from(genuine, 'base64url')));
   fc.assert(
-    fc.property(fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 1 }), altered), (token) => {
-      assert.throws(() => tokens.read(token, 'q', 0), isInvalidToken);
+    fc.property(fc.oneof(fc.string({ minLength: 1 }), fc.base64String({ minLength: 1 }), changed), (token) => {
+      assert.throws(() => pageTokens.read(token, 'q', 0), isInvalidToken);
     }),
     { seed: 7, numRuns: 2000 },
   );

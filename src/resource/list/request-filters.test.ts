@@ -9,7 +9,7 @@ import {
   ListAdvisoriesRequestSchema,
 } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { defineResource } from '../definition.ts';
-import { requestFilters } from './request-filters.ts';
+import { createFilterReader } from './request-filters.ts';
 
 const FIELDS = ['artifact_names', 'origin', 'exclude_event_authors', 'event_types', 'latest_event_type', 'query'];
 const fields = ListAdvisoriesRequestSchema.fields.filter(({ name }) => FIELDS.includes(name));
@@ -26,12 +26,12 @@ const spec = {
     query: { allOf: (text: string) => text.split(' ').map((word) => ({ field: 'artifact_names', values: [word] })) },
   },
 };
-const select = requestFilters(defineResource(spec), fields);
+const readConditions = createFilterReader(defineResource(spec), fields);
 
 const filtersOf = (request: MessageInitShape<typeof ListAdvisoriesRequestSchema>) =>
-  select(create(ListAdvisoriesRequestSchema, request)).filters;
+  readConditions(create(ListAdvisoriesRequestSchema, request)).filters;
 
-test('a filter asks for any value, for none, or for all that a text stands for', () => {
+test('a filter matches any of the values, none of them, or all words of a text', () => {
   assert.deepEqual(filtersOf({ artifactNames: ['a', 'b'], eventTypes: [EventTypeFilter.FIXED] }), [
     { field: 'artifact_names', values: ['a', 'b'] },
     { field: 'event_types', values: ['3'] },
@@ -46,16 +46,16 @@ test('a filter asks for any value, for none, or for all that a text stands for',
   ]);
 });
 
-test('what is not set asks for nothing', () => {
+test('a field that is not set is no filter', () => {
   assert.deepEqual(filtersOf({}), []);
   assert.deepEqual(filtersOf({ origin: '', query: '', latestEventType: EventTypeFilter.UNSPECIFIED }), []);
 });
 
-test('says which value is wrong', () => {
-  const bad = (request: MessageInitShape<typeof ListAdvisoriesRequestSchema>, says: RegExp) =>
+test('an error names the invalid value', () => {
+  const bad = (request: MessageInitShape<typeof ListAdvisoriesRequestSchema>, message: RegExp) =>
     assert.throws(
       () => filtersOf(request),
-      (error) => error instanceof ApiError && error.code === Code.INVALID_ARGUMENT && says.test(error.message),
+      (error) => error instanceof ApiError && error.code === Code.INVALID_ARGUMENT && message.test(error.message),
     );
   bad({ artifactNames: ['a', ''] }, /: artifact_names\[1\]: must not be empty$/);
   bad({ artifactNames: Array.from({ length: 101 }, String) }, /: artifact_names: must have at most 100 values$/);
@@ -68,25 +68,34 @@ test('says which value is wrong', () => {
   bad({ query: 'a '.repeat(21) }, /: query: must have at most 20 words$/);
 });
 
-test('a flag that cannot tell whether it is set asks for nothing while it is false', () => {
+test('a flag without presence is no filter while it is false', () => {
   const flag = ListTagsRequestSchema.fields.filter(({ name }) => name === 'include_dates');
-  const flagged = requestFilters(defineResource({ ...spec, facets: { include_dates: () => [] }, filters: {} }), flag);
+  const flagged = createFilterReader(
+    defineResource({ ...spec, facets: { include_dates: () => [] }, filters: {} }),
+    flag,
+  );
   assert.deepEqual(flagged(create(ListTagsRequestSchema, {})).filters, []);
   assert.deepEqual(flagged(create(ListTagsRequestSchema, { includeDates: true })).filters, [
     { field: 'include_dates', values: ['true'] },
   ]);
 });
 
-test('several values of a sort key, or all but one, stop the start', () => {
+test('refuses a filter for several values of a sort key, or one that excludes a value', () => {
   const orders = { artifact_names: () => '', event_authors: () => '' };
   const only = (name: string) => fields.filter((field) => field.name === name);
   const ordered = defineResource({ ...spec, orders });
-  assert.throws(() => requestFilters(ordered, only('artifact_names')), /filter artifact_names by one value only/);
-  assert.throws(() => requestFilters(ordered, only('exclude_event_authors')), /filter event_authors by one value only/);
-  assert.ok(requestFilters(ordered, only('origin')));
+  assert.throws(() => createFilterReader(ordered, only('artifact_names')), /filter artifact_names by one value only/);
+  assert.throws(
+    () => createFilterReader(ordered, only('exclude_event_authors')),
+    /filter event_authors by one value only/,
+  );
+  assert.ok(createFilterReader(ordered, only('origin')));
 });
 
-test('a filter that the resource does not declare stops the start', () => {
+test('refuses a filter that the resource does not declare', () => {
   const { filters: _, ...without } = spec;
-  assert.throws(() => requestFilters(defineResource(without), fields), /origin: the sample resource declares no such/);
+  assert.throws(
+    () => createFilterReader(defineResource(without), fields),
+    /origin: the sample resource declares no such/,
+  );
 });

@@ -1,21 +1,22 @@
 import type { Reader } from '../../store/store.ts';
 import { PARTITION, type Resource, type Stored } from '../definition.ts';
 import { findAll } from '../read.ts';
+import type { ListConditions } from './conditions.ts';
 import type { Order } from './order.ts';
-import { comparePageRows, type PageRow, type Plan, type Selection } from './plan.ts';
+import { comparePageRows, type ListPlan, type PageRow } from './plan.ts';
 
-/** Lists a known handful of uids: fetched, filtered and sorted right here. */
+/** Lists the resources with the given uids, which must be few: reads all of them, then filters and sorts in memory. */
 export async function uidListPlan(
   db: Reader,
   resource: Resource,
   uids: readonly string[],
-  selection: Selection,
+  conditions: ListConditions,
   order: Order,
-): Promise<Plan> {
+): Promise<ListPlan> {
   const stored = await findAll(db, resource, uids);
-  const kept = stored.filter((row) => isSelected(resource, row, selection));
   const compare = comparePageRows(order);
-  const rows = kept
+  const rows = stored
+    .filter((row) => matches(resource, row, conditions))
     .map((row) => {
       const keys = order.terms.map((term, i) => [`k${i}`, resource.sortKeys[term.field]?.(row) ?? '']);
       return { uid: row.uid, body: row.body, ...Object.fromEntries(keys) } as PageRow;
@@ -28,20 +29,20 @@ export async function uidListPlan(
     page({ cursor, limit, skip }) {
       const keys = cursor?.keys.map((key, i) => [`k${i}`, key]) ?? [];
       const last = cursor && ({ uid: cursor.uid, ...Object.fromEntries(keys) } as PageRow);
-      const rest = last ? rows.filter((row) => compare(row, last) > 0) : rows;
-      return rest.slice(skip, skip + limit);
+      const remaining = last ? rows.filter((row) => compare(row, last) > 0) : rows;
+      return remaining.slice(skip, skip + limit);
     },
   };
 }
 
-function isSelected(resource: Resource, row: Stored, { filters, parts, since }: Selection): boolean {
-  const ownOf = (field: string): readonly string[] => {
+function matches(resource: Resource, row: Stored, { filters, partitions, since }: ListConditions): boolean {
+  const valuesOf = (field: string): readonly string[] => {
     const key = resource.sortKeys[field];
     return key ? [key(row)] : [...(resource.values[field]?.(row.message, row.state) ?? [])];
   };
-  if (parts && !ownOf(PARTITION).some((part) => parts.includes(part))) return false;
-  if (since && ownOf(since.field).some((key) => key < since.key)) return false;
+  if (partitions && !valuesOf(PARTITION).some((partition) => partitions.includes(partition))) return false;
+  if (since && valuesOf(since.field).some((key) => key < since.key)) return false;
   return filters.every(
-    ({ field, values, excludes: lacks = false }) => ownOf(field).some((own) => values.includes(own)) !== lacks,
+    ({ field, values, excludes = false }) => valuesOf(field).some((value) => values.includes(value)) !== excludes,
   );
 }

@@ -2,27 +2,27 @@ import type pg from 'pg';
 import { awaitAll } from '../await-all.ts';
 import { type BulkInsert, columnCount } from '../bulk-insert.ts';
 import { refuseNul } from '../errors.ts';
-import type { Row, Value } from '../store.ts';
+import type { Row, Value } from '../value.ts';
 import { insertText, toColumnArrays } from './bulk-insert.ts';
-import { isBroken, translate } from './errors.ts';
+import { isBroken, translateError } from './errors.ts';
 
 const MAX_PREPARED = 500;
 
 export type Query = pg.QueryConfig<Value[]>;
 
-/** What the transactions of a store make their statements with. */
+/** Makes queries of statements. All transactions of a store share it. */
 export interface StatementPreparer {
-  statement(sql: string, params: readonly Value[]): Query;
-  /** The statements, in their order, that insert these rows. */
-  rows(insertion: BulkInsert, values: readonly Value[]): Query[];
+  prepare(sql: string, params: readonly Value[]): Query;
+  /** Returns the queries that insert these rows, in the order in which to send them. */
+  prepareInsert(insert: BulkInsert, values: readonly Value[]): Query[];
 }
 
-/** A statement with a name is parsed and planned once per connection. */
+/** Gives each text a name: PostgreSQL parses and plans a named statement once per connection. */
 export function createStatementPreparer(): StatementPreparer {
   const names = new Map<string, string>();
-  const named = (text: string, values: Value[]): Query => {
+  const toQuery = (text: string, values: Value[]): Query => {
     let name = names.get(text);
-    // Beyond the limit a text is planned for each use: the database keeps what has a name for as long as the connection.
+    // Texts beyond the limit get no name: PostgreSQL keeps a named statement for as long as the connection lives.
     if (name === undefined && names.size >= MAX_PREPARED) return { text, values };
     if (name === undefined) {
       name = `w${names.size}`;
@@ -31,24 +31,22 @@ export function createStatementPreparer(): StatementPreparer {
     return { name, text, values };
   };
   return {
-    statement(text, values) {
+    prepare(text, values) {
       refuseNul(values);
-      return named(text, [...values]);
+      return toQuery(text, [...values]);
     },
-    rows(insertion, values) {
+    prepareInsert(insert, values) {
       refuseNul(values);
-      return [...toColumnArrays(values, columnCount(insertion))].map((columns) =>
-        named(insertText(insertion), columns),
-      );
+      return [...toColumnArrays(values, columnCount(insert))].map((columns) => toQuery(insertText(insert), columns));
     },
   };
 }
 
-/** A connection for as long as one transaction takes. */
+/** A connection that was taken from the pool for one transaction. */
 export interface Connection {
   query<R extends Row>(query: string | Query): Promise<pg.QueryResult<R>>;
   insert<R extends Row>(queries: readonly Query[]): Promise<R[]>;
-  /** The first error that a statement met. */
+  /** The error of the first statement that failed. */
   failure(): unknown;
   isBroken(): boolean;
   release(): void;
@@ -58,30 +56,31 @@ export async function takeConnection(pool: pg.Pool): Promise<Connection> {
   const client = await pool.connect().catch(rethrow);
   let broken = false;
   let failure: unknown;
-  const failed = (error: unknown): never => {
+  const fail = (error: unknown): never => {
     broken ||= isBroken(error);
-    failure ??= translate(error);
+    failure ??= translateError(error);
     return rethrow(error);
   };
   const { stream } = client.connection;
-  let isHeld = false;
-  const sendHeld = (): void => {
-    isHeld = false;
+  let isCorked = false;
+  const uncork = (): void => {
+    isCorked = false;
     stream.uncork();
   };
-  function ask<R extends Row>(query: string | Query): Promise<pg.QueryResult<R>> {
-    // What is asked in one go leaves in one go: each write to the socket costs about as much as all else about a statement.
-    if (!isHeld) {
-      isHeld = true;
+  function send<R extends Row>(query: string | Query): Promise<pg.QueryResult<R>> {
+    // Statements of one tick are sent by one write: a write to the socket costs about as much as the rest of a
+    // statement.
+    if (!isCorked) {
+      isCorked = true;
       stream.cork();
-      process.nextTick(sendHeld);
+      process.nextTick(uncork);
     }
-    return client.query<R>(query).catch(failed);
+    return client.query<R>(query).catch(fail);
   }
   return {
-    query: ask,
+    query: send,
     async insert<R extends Row>(queries: readonly Query[]) {
-      const results = queries.map((query) => ask<R>(query));
+      const results = queries.map((query) => send<R>(query));
       await awaitAll(...results);
       return (await Promise.all(results)).flatMap(({ rows }) => rows);
     },
@@ -92,5 +91,5 @@ export async function takeConnection(pool: pg.Pool): Promise<Connection> {
 }
 
 export function rethrow(error: unknown): never {
-  throw translate(error);
+  throw translateError(error);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { closed } from '../errors.ts';
+import { databaseClosed } from '../errors.ts';
 import type { Reader, Row, Store, Value } from '../store.ts';
 import { createStatementPreparer, rethrow } from './connection.ts';
 import { createReads } from './reads.ts';
@@ -9,36 +9,35 @@ import { valueTypes } from './types.ts';
 import { createWrites } from './writes.ts';
 
 export interface PostgresOptions {
-  /** Each server holds at most so many connections. */
+  /** The most connections that this server opens. */
   readonly connections?: number;
-  /** A statement that runs longer fails; 0 waits for ever. */
+  /** A statement that runs longer fails. 0 for no limit. */
   readonly statementTimeoutMs?: number;
-  /** Told about connections that broke while nobody used them. */
+  /** Called for connections that broke while they were idle. */
   readonly onLostConnection?: (error: Error) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
-const WATCH_MARGIN_MS = 2_000;
-/** How often a closing store looks whether all reads are answered. */
-const CLOSE_LOOK_MS = 5;
+const CLIENT_TIMEOUT_MARGIN_MS = 2_000;
+/** How often `close` checks whether all reads have returned. */
+const CLOSE_POLL_MS = 5;
 
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Store> {
   const pool = createPool(url, options);
-  const preparing = createStatementPreparer();
-  const reads = createReads((query) => pool.query(query).catch(rethrow), preparing);
-  const write = createWrites(pool, preparing);
-  /** Writes, for which closing waits. */
-  const underWay = new Set<Promise<unknown>>();
+  const preparer = createStatementPreparer();
+  const reads = createReads((query) => pool.query(query).catch(rethrow), preparer);
+  const write = createWrites(pool, preparer);
+  const runningWrites = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   function requireOpen(): void {
-    if (closing !== undefined) throw closed();
+    if (closing !== undefined) throw databaseClosed();
   }
 
   async function shutDown(): Promise<void> {
-    await Promise.allSettled(underWay);
-    // Reads may wait for the next turn, or for each other.
-    while (!reads.isIdle()) await sleep(CLOSE_LOOK_MS);
+    await Promise.allSettled(runningWrites);
+    // Reads may wait for the next turn of the event loop, or for another batch.
+    while (!reads.isIdle()) await sleep(CLOSE_POLL_MS);
     await pool.end();
   }
 
@@ -55,11 +54,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   };
   const store: Store = {
     reader,
-    async write(work, how) {
+    async write(work, options) {
       requireOpen();
-      const writing = write(work, how).finally(() => underWay.delete(writing));
-      underWay.add(writing);
-      return writing;
+      const running = write(work, options).finally(() => runningWrites.delete(running));
+      runningWrites.add(running);
+      return running;
     },
     ping: async () => void (await reader.get('SELECT 1')),
     close() {
@@ -84,22 +83,26 @@ function createPool(url: string, { connections = 10, statementTimeoutMs = 30_000
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: statementTimeoutMs,
-    // Our own watch, for a database that went silent: it must not fire before the database's.
-    query_timeout: statementTimeoutMs && statementTimeoutMs + WATCH_MARGIN_MS,
+    // The timeout of the client, for a database that does not respond. It must not expire before that of the database.
+    query_timeout: statementTimeoutMs && statementTimeoutMs + CLIENT_TIMEOUT_MARGIN_MS,
     keepAlive: true,
-    // Statements that are not awaited one by one travel together.
+    // Sends a statement without waiting for the result of the one before.
     pipeline: true,
     types: valueTypes,
   });
   pool.on('error', (error) => onLostConnection?.(error));
-  // A connection in use that breaks between two statements also emits an event, and the next statement fails anyway.
+  // A connection that breaks between two statements of a transaction also emits an event. The next statement fails
+  // anyway.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
-/** Any text can be a name; an older encoding would refuse some of them, one request at a time. */
+/** A name can be any text. With another encoding, the database would refuse some of them. */
 async function requireUtf8(reader: Reader): Promise<void> {
   const row = await reader.get<{ server_encoding: string }>('SHOW server_encoding');
-  if (row?.server_encoding !== 'UTF8')
-    throw new Error(`the database has the encoding ${row?.server_encoding}, not UTF8`);
+  if (row?.server_encoding !== 'UTF8') {
+    throw new Error(
+      `the database has the encoding ${row?.server_encoding}, not UTF8: create it with the encoding UTF8`,
+    );
+  }
 }

@@ -3,86 +3,86 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createBatcher } from './read-batcher.ts';
 
-/** Until an answer has been noticed and what waited for it has begun. */
-async function turn(): Promise<void> {
+/** Waits until the loads of a finished batch have resolved and the next batch has started. */
+async function nextBatch(): Promise<void> {
   await setImmediate();
   await setImmediate();
 }
 
-/** Answers batches when told to, each question with its batch's number. */
-function watched() {
-  const begun: (PromiseWithResolvers<void> & { readonly questions: string[] })[] = [];
+/** A batcher whose batches finish when the test says so. Each load returns the number of its batch. */
+function controlledBatcher() {
+  const batches: (PromiseWithResolvers<void> & { readonly keys: string[] })[] = [];
   const time = { now: 0 };
-  const answerAll = async (questions: readonly string[]) => {
-    const number = begun.length;
-    const one = Promise.withResolvers<void>();
-    begun.push({ ...one, questions: [...questions] });
-    await one.promise;
-    return questions.map(() => number);
+  const loadBatch = async (keys: readonly string[]) => {
+    const number = batches.length;
+    const finished = Promise.withResolvers<void>();
+    batches.push({ ...finished, keys: [...keys] });
+    await finished.promise;
+    return keys.map(() => number);
   };
-  const { load: ask, isIdle } = createBatcher(answerAll, () => time.now);
-  return { ask, isIdle, begun, time, questions: () => begun.map(({ questions }) => questions) };
+  const { load, isIdle } = createBatcher(loadBatch, () => time.now);
+  return { load, isIdle, batches, time, keys: () => batches.map(({ keys }) => keys) };
 }
 
-test('what comes in one turn goes together, and what comes meanwhile when that ends', async () => {
-  const { ask, begun, questions, isIdle } = watched();
-  const answers = ['a', 'b'].map(ask);
-  await turn();
-  assert.deepEqual(questions(), [['a', 'b']]);
-  answers.push(ask('c'));
-  await turn();
-  answers.push(ask('d'));
-  assert.equal(begun.length, 1);
-  begun[0]?.resolve();
-  await turn();
-  assert.deepEqual(questions(), [
+test('loads of one turn form a batch, and loads that arrive meanwhile form the next one', async () => {
+  const { load, batches, keys, isIdle } = controlledBatcher();
+  const values = ['a', 'b'].map(load);
+  await nextBatch();
+  assert.deepEqual(keys(), [['a', 'b']]);
+  values.push(load('c'));
+  await nextBatch();
+  values.push(load('d'));
+  assert.equal(batches.length, 1);
+  batches[0]?.resolve();
+  await nextBatch();
+  assert.deepEqual(keys(), [
     ['a', 'b'],
     ['c', 'd'],
   ]);
   assert.ok(!isIdle());
-  begun[1]?.resolve();
-  assert.deepEqual(await Promise.all(answers), [0, 0, 1, 1]);
-  await turn();
+  batches[1]?.resolve();
+  assert.deepEqual(await Promise.all(values), [0, 0, 1, 1]);
+  await nextBatch();
   assert.ok(isIdle());
 });
 
-test('one that hangs holds up nobody for long', async () => {
-  const { ask, begun, time, questions } = watched();
-  const hanging = ask('hangs');
-  await turn();
-  const waiting = ask('waits');
+test('a slow batch does not delay later loads for long', async () => {
+  const { load, batches, time, keys } = controlledBatcher();
+  const slow = load('slow');
+  await nextBatch();
+  const waiting = load('waiting');
   time.now += 30;
-  const later = ask('comes later');
-  await turn();
-  assert.deepEqual(questions(), [['hangs'], ['waits', 'comes later']]);
-  begun[1]?.resolve();
+  const later = load('later');
+  await nextBatch();
+  assert.deepEqual(keys(), [['slow'], ['waiting', 'later']]);
+  batches[1]?.resolve();
   assert.deepEqual(await Promise.all([waiting, later]), [1, 1]);
-  begun[0]?.resolve();
-  assert.equal(await hanging, 0);
+  batches[0]?.resolve();
+  assert.equal(await slow, 0);
 });
 
-test('a failure is that of those who were to be answered together, and of nobody else', async () => {
-  const { ask, begun } = watched();
-  const asked = ['a', 'b'].map(ask);
-  await turn();
-  const last = ask('c');
-  begun[0]?.reject(new Error('gone'));
-  for (const one of asked) await assert.rejects(one, /gone/);
-  await turn();
-  begun[1]?.resolve();
+test('an error rejects the loads of its batch and no others', async () => {
+  const { load, batches } = controlledBatcher();
+  const failing = ['a', 'b'].map(load);
+  await nextBatch();
+  const last = load('c');
+  batches[0]?.reject(new Error('connection lost'));
+  for (const one of failing) await assert.rejects(one, /connection lost/);
+  await nextBatch();
+  batches[1]?.resolve();
   assert.equal(await last, 1);
 });
 
-test('a batch has its limit', async () => {
-  const { ask, begun, questions } = watched();
-  const answers = Array.from({ length: 202 }, (_, at) => ask(String(at)));
+test('a batch has a limited size', async () => {
+  const { load, batches, keys } = controlledBatcher();
+  const values = Array.from({ length: 202 }, (_, at) => load(String(at)));
   for (let at = 0; at < 3; at++) {
-    await turn();
-    begun[at]?.resolve();
+    await nextBatch();
+    batches[at]?.resolve();
   }
   assert.deepEqual(
-    questions().map(({ length }) => length),
+    keys().map(({ length }) => length),
     [100, 100, 2],
   );
-  await Promise.all(answers);
+  await Promise.all(values);
 });

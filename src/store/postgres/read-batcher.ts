@@ -1,64 +1,64 @@
-/** After so long another answer is begun beside the one under way, lest all wait for one that hangs. */
-const PATIENCE_MS = 20;
+/** A load does not wait for a batch that takes longer: a next batch starts concurrently. */
+const SLOW_BATCH_MS = 20;
 const MAX_BATCH = 100;
 
-interface PendingKey<Q, A> {
-  readonly question: Q;
-  resolve(answer: A): void;
+interface PendingLoad<K, V> {
+  readonly key: K;
+  resolve(value: V): void;
   reject(error: unknown): void;
 }
 
-export interface Batcher<Q, A> {
-  load(question: Q): Promise<A>;
+export interface Batcher<K, V> {
+  load(key: K): Promise<V>;
   isIdle(): boolean;
 }
 
 /**
- * Questions of one turn of the event loop, and those that come while others are being answered, are answered together. The
- * work for an answer always begins after its question was asked, so that nobody is told anything older.
+ * Batches the loads of one turn of the event loop, and those that arrive while a batch runs. A batch always starts
+ * after its loads were called, so that no load returns a value from before its call.
  */
-export function createBatcher<Q, A>(
-  answerAll: (questions: readonly Q[]) => Promise<readonly A[]>,
+export function createBatcher<K, V>(
+  loadBatch: (keys: readonly K[]) => Promise<readonly V[]>,
   now: () => number = () => performance.now(),
-): Batcher<Q, A> {
-  let waiting: PendingKey<Q, A>[] = [];
-  let underWay = 0;
-  let begun = 0;
-  let isComing = false;
+): Batcher<K, V> {
+  let pending: PendingLoad<K, V>[] = [];
+  let running = 0;
+  let lastStart = 0;
+  let isScheduled = false;
 
-  function beginSoon(): void {
-    if (isComing) return;
-    isComing = true;
-    setImmediate(begin);
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(start);
   }
 
-  function begin(): void {
-    isComing = false;
-    const asked = waiting.length > MAX_BATCH ? waiting.splice(0, MAX_BATCH) : waiting;
-    if (asked === waiting) waiting = [];
-    underWay++;
-    begun = now();
-    void answer(asked);
+  function start(): void {
+    isScheduled = false;
+    const batch = pending.length > MAX_BATCH ? pending.splice(0, MAX_BATCH) : pending;
+    if (batch === pending) pending = [];
+    running++;
+    lastStart = now();
+    void run(batch);
   }
 
-  async function answer(asked: readonly PendingKey<Q, A>[]): Promise<void> {
+  async function run(batch: readonly PendingLoad<K, V>[]): Promise<void> {
     try {
-      const answers = await answerAll(asked.map(({ question }) => question));
-      underWay--;
-      for (const [at, { resolve }] of asked.entries()) resolve(answers[at] as A);
+      const values = await loadBatch(batch.map(({ key }) => key));
+      running--;
+      for (const [at, { resolve }] of batch.entries()) resolve(values[at] as V);
     } catch (error) {
-      underWay--;
-      for (const { reject } of asked) reject(error);
+      running--;
+      for (const { reject } of batch) reject(error);
     }
-    if (waiting.length > 0) beginSoon();
+    if (pending.length > 0) schedule();
   }
 
   return {
-    load: (question) =>
+    load: (key) =>
       new Promise((resolve, reject) => {
-        waiting.push({ question, resolve, reject });
-        if (underWay === 0 || now() - begun >= PATIENCE_MS) beginSoon();
+        pending.push({ key, resolve, reject });
+        if (running === 0 || now() - lastStart >= SLOW_BATCH_MS) schedule();
       }),
-    isIdle: () => underWay === 0 && waiting.length === 0,
+    isIdle: () => running === 0 && pending.length === 0,
   };
 }

@@ -10,7 +10,7 @@ const FIND = pointRead({ columns: ['key', 'n', 'body'], from: 'item', key: ['kin
 const ALL = "SELECT key, n FROM item WHERE kind = 'many' AND n < $1 ORDER BY key";
 const PUT = 'INSERT INTO item (kind, key, n, body) VALUES ($1, $2, $3, $4)';
 
-describe('reads of PostgreSQL that come at the same time', () => {
+describe('concurrent reads of PostgreSQL', () => {
   let database: FreshDatabase;
   let store: Store;
   let other: Store;
@@ -29,7 +29,7 @@ describe('reads of PostgreSQL that come at the same time', () => {
     await database.drop();
   });
 
-  /** How often the one connection ran statements whose text is like this. */
+  /** How often the only connection ran statements whose text matches `like`. */
   const runs = async (like: string): Promise<number> => {
     const row = await store.reader.get<{ n: number }>(
       'SELECT sum(generic_plans + custom_plans) AS n FROM pg_prepared_statements WHERE statement LIKE $1',
@@ -38,15 +38,15 @@ describe('reads of PostgreSQL that come at the same time', () => {
     return row?.n ?? 0;
   };
 
-  it('by key are a few statements, and each gets its own row', async () => {
-    const wanted = Array.from({ length: 150 }, (_, at) => (at * 7) % 120);
-    const before = await runs('SELECT asked.place%');
-    const rows = await Promise.all(wanted.map((n) => store.reader.get(FIND, 'many', `k${n}`)));
+  it('by key are batched into a few statements, and each gets its own row', async () => {
+    const numbers = Array.from({ length: 150 }, (_, at) => (at * 7) % 120);
+    const before = await runs('SELECT requested.position%');
+    const rows = await Promise.all(numbers.map((n) => store.reader.get(FIND, 'many', `k${n}`)));
     assert.deepEqual(
       rows,
-      wanted.map((n) => (n < 100 ? { key: `k${n}`, n, body: Buffer.from([n]) } : undefined)),
+      numbers.map((n) => (n < 100 ? { key: `k${n}`, n, body: Buffer.from([n]) } : undefined)),
     );
-    const count = (await runs('SELECT asked.place%')) - before;
+    const count = (await runs('SELECT requested.position%')) - before;
     assert.ok(count <= 5, `${count} statements`);
   });
 
@@ -62,14 +62,14 @@ describe('reads of PostgreSQL that come at the same time', () => {
     );
   });
 
-  it('refuse what no text can hold, and only to the one who asked for it', async () => {
+  it('fail for an invalid key, and only for that key', async () => {
     const nul = async () => store.reader.get(FIND, 'many', '\0');
     const [good, bad] = await Promise.allSettled([store.reader.get(FIND, 'many', 'k1'), nul()]);
     assert.equal(good.status, 'fulfilled');
     assert.equal(bad.status === 'rejected' && bad.reason.code, Code.INVALID_ARGUMENT);
   });
 
-  it('that ask for the same are a few statements, and each gets an array of its own', async () => {
+  it('that are equal share a few statements, and each gets its own array', async () => {
     const before = await runs('SELECT key, n FROM item%');
     const all = await Promise.all(Array.from({ length: 50 }, () => store.reader.all(ALL, 10)));
     for (const rows of all) assert.equal(rows.splice(0).length, 10);
@@ -81,36 +81,36 @@ describe('reads of PostgreSQL that come at the same time', () => {
     );
   });
 
-  it('are never older than their question, whatever others have just committed', async () => {
+  it('see every commit that finished before they were called', async () => {
     await other.write((tx) => tx.run(PUT, 'counter', 'c', 0, null));
     const background: unknown[] = [];
-    const ask = () => {
+    const readMany = () => {
       for (let i = 0; i < 10; i++) background.push(store.reader.get(FIND, 'counter', 'c'));
       for (let i = 0; i < 10; i++) background.push(store.reader.all(ALL, 1));
     };
     for (let n = 1; n <= 50; n++) {
-      ask();
+      readMany();
       await other.write((tx) => tx.run("UPDATE item SET n = $1 WHERE kind = 'counter'", n));
-      ask();
+      readMany();
       assert.equal((await store.reader.get(FIND, 'counter', 'c'))?.n, n);
       assert.equal((await store.reader.all("SELECT n FROM item WHERE kind = 'counter'"))[0]?.n, n);
     }
     await Promise.all(background);
   });
 
-  it('fail together when their statement fails, and work again afterwards', async () => {
+  it('fail when their statement fails, and work again afterwards', async () => {
     await other.write((tx) => tx.run('ALTER TABLE item RENAME TO hidden'));
-    const ask = () => Array.from({ length: 20 }, (_, n) => store.reader.get(FIND, 'many', `k${n}`));
-    for (const { status } of await Promise.allSettled(ask())) assert.equal(status, 'rejected');
+    const readMany = () => Array.from({ length: 20 }, (_, n) => store.reader.get(FIND, 'many', `k${n}`));
+    for (const { status } of await Promise.allSettled(readMany())) assert.equal(status, 'rejected');
     await other.write((tx) => tx.run('ALTER TABLE hidden RENAME TO item'));
-    assert.ok((await Promise.all(ask())).every((row) => row !== undefined));
+    assert.ok((await Promise.all(readMany())).every((row) => row !== undefined));
   });
 
-  it('are all answered before the store closes, and refused from then on', async () => {
+  it('all return before the store closes, and are refused afterwards', async () => {
     const closing = await openPostgres(database.url, { connections: 1 });
-    const asked = Array.from({ length: 20 }, (_, n) => closing.reader.get(FIND, 'many', `k${n}`));
+    const reads = Array.from({ length: 20 }, (_, n) => closing.reader.get(FIND, 'many', `k${n}`));
     const closed = closing.close();
-    assert.ok((await Promise.all(asked)).every((row) => row !== undefined));
+    assert.ok((await Promise.all(reads)).every((row) => row !== undefined));
     await closed;
     await assert.rejects(async () => closing.reader.get(FIND, 'many', 'k1'), { code: Code.UNAVAILABLE });
   });

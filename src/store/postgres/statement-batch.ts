@@ -1,19 +1,19 @@
 import type pg from 'pg';
 import { type BulkInsert, columnCount } from '../bulk-insert.ts';
 import { refuseNul } from '../errors.ts';
-import type { Row, Value } from '../store.ts';
+import type { Row, Value } from '../value.ts';
 import type { Connection, StatementPreparer } from './connection.ts';
 
 type Result = pg.QueryResult<Row>;
 
 /** Collects the statements that the members of a group issue in one turn of the event loop, and sends them together. */
 export interface StatementBatch {
-  /** Equal reads are sent once, unless `isOwn`: a member must see what it has just written. */
+  /** Sends equal reads once. A member that has written must pass `isOwn`, so that it sees its own rows. */
   read(sql: string, params: readonly Value[], isOwn: boolean): Promise<Result>;
-  /** Rows for one table are sent as one statement. Every member gets what it returns for all of them. */
+  /** Sends the rows of all members for one table as one statement. Every member gets the returned rows of all. */
   insert(insert: BulkInsert, values: readonly Value[]): Promise<Row[]>;
   send(): void;
-  /** Sends nothing from now on; later calls reject with the first error that was given here. */
+  /** Stops sending. Pending and later statements fail with the error of the first call. */
   fail(error: unknown): void;
   failure(): unknown;
 }
@@ -31,7 +31,7 @@ interface PendingRows {
   readonly returned: Promise<Row[]>;
 }
 
-export function createStatementBatch(connection: Connection, { statement, rows }: StatementPreparer): StatementBatch {
+export function createStatementBatch(connection: Connection, preparer: StatementPreparer): StatementBatch {
   let pending: Pending[] = [];
   const reads = new Map<string, Promise<Result>>();
   const inserts = new Map<BulkInsert, PendingRows>();
@@ -66,7 +66,7 @@ export function createStatementBatch(connection: Connection, { statement, rows }
   }
 
   async function insertAll(insert: BulkInsert, values: readonly Value[]): Promise<Row[]> {
-    const returned = await connection.insert<Row>(rows(insert, values));
+    const returned = await connection.insert<Row>(preparer.prepareInsert(insert, values));
     // The skipped row may conflict with one of this same group, and then two members would believe that they own it.
     const isSkipped = insert.conflict === 'skip' && returned.length < values.length / columnCount(insert);
     if (isSkipped) fail(GROUP_ABORTED);
@@ -75,7 +75,7 @@ export function createStatementBatch(connection: Connection, { statement, rows }
 
   return {
     read(sql, params, isOwn) {
-      const query = statement(sql, params);
+      const query = preparer.prepare(sql, params);
       if (isOwn) return schedule(() => connection.query(query));
       const key = JSON.stringify([sql, ...params]);
       const read = reads.get(key) ?? schedule(() => connection.query(query));
@@ -84,10 +84,10 @@ export function createStatementBatch(connection: Connection, { statement, rows }
     },
     insert(insert, values) {
       refuseNul(values);
-      const known = inserts.get(insert);
-      if (known) {
-        for (const value of values) known.values.push(value);
-        return known.returned;
+      const pendingRows = inserts.get(insert);
+      if (pendingRows) {
+        for (const value of values) pendingRows.values.push(value);
+        return pendingRows.returned;
       }
       const all = [...values];
       const returned = schedule(() => insertAll(insert, all));

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { unavailable } from '../errors.ts';
-import type { Reader, Row, Transaction, Value } from '../store.ts';
+import type { Reader, Transaction } from '../store.ts';
 import { guardTransaction, type Statements } from '../transaction-guard.ts';
+import type { Row, Value } from '../value.ts';
 import { type Connection, type StatementPreparer, takeConnection } from './connection.ts';
 import { isConflict } from './errors.ts';
 
@@ -35,9 +36,9 @@ export async function runTransaction<T>(
 }
 
 function statementsOn({ query, insert }: Connection, preparer: StatementPreparer): Statements {
-  // Prepared synchronously: a parameter that is refused here must be known before anything else is sent.
+  // Prepared synchronously: if a parameter is refused, the transaction must fail before the next statement is sent.
   const rowsOf = <R extends Row>(sql: string, params: Value[]): Promise<R[]> =>
-    query<R>(preparer.statement(sql, params)).then(({ rows }) => rows);
+    query<R>(preparer.prepare(sql, params)).then(({ rows }) => rows);
   const reader = (lockClause: string): Reader => ({
     all: <R extends Row>(sql: string, ...params: Value[]) => rowsOf<R>(sql + lockClause, params),
     get: <R extends Row>(sql: string, ...params: Value[]): Promise<R | undefined> =>
@@ -50,8 +51,8 @@ function statementsOn({ query, insert }: Connection, preparer: StatementPreparer
     forUpdate: reader(' FOR UPDATE'),
     forUpdateSkipLocked: reader(' FOR UPDATE SKIP LOCKED'),
     isOnlyWriter: false,
-    insert: (bulk, values) => insert(preparer.rows(bulk, values)),
-    run: (sql, ...params) => query(preparer.statement(sql, params)).then(({ rowCount }) => rowCount ?? 0),
+    insert: (bulk, values) => insert(preparer.prepareInsert(bulk, values)),
+    run: (sql, ...params) => query(preparer.prepare(sql, params)).then(({ rowCount }) => rowCount ?? 0),
     runReturning: <R extends Row>(sql: string, ...params: Value[]) => rowsOf<R>(sql, params),
   };
 }

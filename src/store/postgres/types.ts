@@ -1,16 +1,16 @@
 import pg from 'pg';
-import type { Value } from '../store.ts';
+import type { Value } from '../value.ts';
 
 const { builtins } = pg.types;
 
-/** SQLite refuses to read such a number, so PostgreSQL must not round it in silence. */
+/** Refuses an integer that a number would round. SQLite refuses it too. */
 function safeInteger(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is too large for a number`);
   return value;
 }
 
-/** The driver's own parsers give strings, booleans and objects here; the store's values are those of SQLite. */
+/** Replace parsers of the driver, which return strings, booleans and objects. The store returns the types of SQLite. */
 const parsers: ReadonlyMap<number, (text: string) => Value> = new Map<number, (text: string) => Value>([
   [builtins.INT8, safeInteger],
   [builtins.NUMERIC, Number], // the type of sum(bigint)

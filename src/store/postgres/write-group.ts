@@ -1,22 +1,23 @@
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import type { BulkInsert } from '../bulk-insert.ts';
-import type { Reader, Row, Transaction, Value } from '../store.ts';
+import type { Reader, Transaction } from '../store.ts';
 import { guardTransaction } from '../transaction-guard.ts';
+import type { Row, Value } from '../value.ts';
 import type { Connection, StatementPreparer } from './connection.ts';
 import { createStatementBatch, GROUP_ABORTED, type StatementBatch } from './statement-batch.ts';
 import { BINARY_COLLATION, commit, rollBack } from './transaction.ts';
 
 export type Work = (tx: Transaction) => MaybePromise<unknown>;
 
-/** The result of one member of a group: an answer, or that it must run again, in a group or alone. */
-export type Outcome =
+/** The result of one member of a group: a value, an error, or that it must run again, in a group or alone. */
+export type MemberOutcome =
   | { readonly is: 'done'; readonly value: unknown }
   | { readonly is: 'failed'; readonly error: unknown }
-  | { readonly is: 'again'; readonly alone: boolean };
+  | { readonly is: 'retry'; readonly alone: boolean };
 
 /**
- * One member that waits for a lock keeps the whole group waiting, so it waits only briefly; alone, it may wait longer. The
- * limit is much longer than other servers need to commit a group, which locks the counters of an organization.
+ * One member that waits for a lock keeps the whole group waiting, so it waits only briefly. Alone, it may wait longer.
+ * The limit is much longer than other servers need to commit a group, which locks the counters of an organization.
  */
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 500';
 
@@ -25,14 +26,14 @@ const NOT_APPEND_ONLY = new Error('a write that changes rows cannot share its tr
 
 /**
  * Runs several pieces of append-only work concurrently in one transaction, with their statements batched. They see each
- * other's rows, as if one had run before the other, which is sound because either all commit or none. If one fails after
- * it has written, the transaction is rolled back and the others run again without it.
+ * other's rows, as if one had run before the other, which is sound because either all commit or none. If one fails
+ * after it has written, the transaction is rolled back and the others run again without it.
  */
 export async function runGroup(
   connection: Connection,
   preparer: StatementPreparer,
   works: readonly Work[],
-): Promise<Outcome[]> {
+): Promise<MemberOutcome[]> {
   const batch = createStatementBatch(connection, preparer);
   // Not awaited: the first statements are sent in the same packet, and fail if this one does.
   connection.query(BEGIN).catch(batch.fail);
@@ -49,19 +50,20 @@ export async function runGroup(
     if (connection.isBroken()) return members.map(() => ({ is: 'failed', error }));
   }
   await rollBack(connection);
-  const hasCulprit = members.some((member) => member.isCulprit());
-  return members.map((member) => ({ is: 'again', alone: member.isCulprit() || !hasCulprit }));
+  // If no member is known to be the cause, each runs alone.
+  const isCauseKnown = members.some((member) => member.causedRollback());
+  return members.map((member) => ({ is: 'retry', alone: member.causedRollback() || !isCauseKnown }));
 }
 
 interface Member {
-  run(): Promise<Outcome>;
-  /** Whether it failed by itself after it had written. */
-  isCulprit(): boolean;
+  run(): Promise<MemberOutcome>;
+  /** Whether its own error was the cause of the rollback: it failed after it had written. */
+  causedRollback(): boolean;
 }
 
 function createMember(batch: StatementBatch, work: Work): Member {
   let wrote = false;
-  let isCulprit = false;
+  let causedRollback = false;
 
   const rowsOf = async (sql: string, params: readonly Value[]): Promise<readonly Row[]> =>
     (await batch.read(sql, params, wrote)).rows;
@@ -77,7 +79,7 @@ function createMember(batch: StatementBatch, work: Work): Member {
   const exclusiveReader: Reader = { all: refuse, get: refuse, binaryCollation: BINARY_COLLATION };
   const guarded = guardTransaction({
     ...reader(''),
-    // Any number of transactions can hold a share lock at once; it keeps the row from being changed.
+    // Allowed, because any number of transactions can have a share lock on the same row.
     forShare: reader(' FOR SHARE'),
     forUpdate: exclusiveReader,
     forUpdateSkipLocked: exclusiveReader,
@@ -97,13 +99,13 @@ function createMember(batch: StatementBatch, work: Work): Member {
         if (guarded.failure() !== undefined) throw guarded.failure();
         return { is: 'done', value };
       } catch (error) {
-        isCulprit = wrote && error !== batch.failure();
+        causedRollback = wrote && error !== batch.failure();
         if (wrote) batch.fail(GROUP_ABORTED);
-        return guarded.failure() === NOT_APPEND_ONLY ? { is: 'again', alone: true } : { is: 'failed', error };
+        return guarded.failure() === NOT_APPEND_ONLY ? { is: 'retry', alone: true } : { is: 'failed', error };
       } finally {
         guarded.end();
       }
     },
-    isCulprit: () => isCulprit,
+    causedRollback: () => causedRollback,
   };
 }

@@ -17,11 +17,11 @@ const COUNTS: BulkInsert = {
 const DIE = 'SELECT pg_terminate_backend(pg_backend_pid())';
 const MANY = Array.from({ length: 40 }, (_, at) => at);
 
-describe('writes to PostgreSQL that only add', () => {
+describe('append-only writes to PostgreSQL', () => {
   let database: FreshDatabase;
   let store: Store;
   let other: Store;
-  const add = <T>(work: (tx: Transaction) => T, on = store) => on.write(work, { appendOnly: true });
+  const append = <T>(work: (tx: Transaction) => T, to = store) => to.write(work, { appendOnly: true });
   const keys = async (): Promise<unknown[]> =>
     (await other.reader.all('SELECT key FROM item ORDER BY n')).map(({ key }) => key);
   const transactions = async (): Promise<number> =>
@@ -43,25 +43,25 @@ describe('writes to PostgreSQL that only add', () => {
     await database.drop();
   });
 
-  it('share transactions when they come together, and each gets its own answer', async () => {
-    const answers = MANY.map((n) =>
-      add(async (tx) => {
+  it('share transactions when they are concurrent, and each gets its own result', async () => {
+    const results = MANY.map((n) =>
+      append(async (tx) => {
         await tx.get('SELECT 1 AS one');
         tx.insertUnawaited(ITEMS, [`k${n}`, n]);
         return n;
       }),
     );
-    assert.deepEqual(await Promise.all(answers), MANY);
+    assert.deepEqual(await Promise.all(results), MANY);
     assert.equal((await keys()).length, MANY.length);
     assert.ok((await transactions()) <= 4, `${await transactions()} transactions`);
   });
 
-  it('see what they have written themselves, and count together', async () => {
+  it('see their own rows, and add up sums', async () => {
     const found = await Promise.all(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           const rows = await tx.insert<{ id: number; name: string }>(COUNTS, ['all', 1, `of ${n % 4}`, 2]);
-          tx.runUnawaited('INSERT INTO item (key, n) VALUES ($1, $2)', `k${n}`, n);
+          tx.insertUnawaited(ITEMS, [`k${n}`, n]);
           const own = await tx.get('SELECT n FROM item WHERE key = $1', `k${n}`);
           const id = rows.find(({ name }) => name === 'all')?.id;
           assert.ok(rows.some(({ name }) => name === `of ${n % 4}`));
@@ -84,10 +84,10 @@ describe('writes to PostgreSQL that only add', () => {
     );
   });
 
-  it('fail alone, whether before or after they have written', async () => {
+  it('fail without failing the others, before or after they have written', async () => {
     const results = await Promise.allSettled(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           await tx.get('SELECT 1 AS one');
           if (n % 10 === 3) throw new Error(`early ${n}`);
           await tx.insert(ITEMS, [`k${n}`, n]);
@@ -99,13 +99,13 @@ describe('writes to PostgreSQL that only add', () => {
     const expected = MANY.flatMap((n) => (n % 10 === 3 ? [`early ${n}`] : n % 10 === 7 ? [`late ${n}`] : []));
     assert.deepEqual(failed, expected);
     assert.equal((await keys()).length, MANY.length - expected.length);
-    assert.ok((await transactions()) < 20, 'the others still went together');
+    assert.ok((await transactions()) < 20, 'the others still share transactions');
   });
 
-  it('also run again without the one that failed when all that took long', async () => {
+  it('run again without one that failed, also if the group was slow', async () => {
     const results = await Promise.allSettled(
       [0, 1, 2].map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           await tx.insert(ITEMS, [`k${n}`, n]);
           if (n === 1) await tx.get('SELECT pg_sleep(0.15)');
           if (n === 1) throw new Error('late');
@@ -119,13 +119,13 @@ describe('writes to PostgreSQL that only add', () => {
     assert.deepEqual(await keys(), ['k0', 'k2']);
   });
 
-  it('meet the errors of their own rows only, also of those that nobody waited for', async () => {
+  it('get the errors of their own rows only, also of unawaited ones', async () => {
     await store.write((tx) => tx.insert(ITEMS, ['k5', 0]));
-    for (const value of ['posted', 'awaited'] as const) {
+    for (const kind of ['unawaited', 'awaited'] as const) {
       const results = await Promise.allSettled(
         MANY.map((n) =>
-          add(async (tx) => {
-            if (value === 'posted') tx.insertUnawaited(ITEMS, [`k${n}`, n]);
+          append(async (tx) => {
+            if (kind === 'unawaited') tx.insertUnawaited(ITEMS, [`k${n}`, n]);
             else await tx.insert(ITEMS, [`k${n}`, n]);
           }),
         ),
@@ -141,10 +141,10 @@ describe('writes to PostgreSQL that only add', () => {
     }
   });
 
-  it('give a key to exactly one of those who claim it', async () => {
+  it('insert a key exactly once with `skip`, and only that write gets it returned', async () => {
     const claims = await Promise.all(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           const rows = await tx.insert<{ key: string }>(CLAIMS, [`k${n % 10}`, n, `own ${n}`, n]);
           return rows.some(({ key }) => key === `k${n % 10}`) && rows.some(({ key }) => key === `own ${n}`);
         }),
@@ -154,11 +154,11 @@ describe('writes to PostgreSQL that only add', () => {
     assert.equal((await keys()).length, 50);
   });
 
-  it('go by themselves as soon as they change something, so that no update is lost', async () => {
+  it('run alone when they lock and change a row, so that no update is lost', async () => {
     await store.write((tx) => tx.insert(ITEMS, ['n', 0]));
     await Promise.all(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           if (n % 2 === 0) tx.insertUnawaited(ITEMS, [`k${n}`, -1 - n]);
           const row = await tx.forUpdate.get<{ n: number }>('SELECT n FROM item WHERE key = $1', 'n');
           await tx.run('UPDATE item SET n = $1 WHERE key = $2', (row?.n ?? 0) + 1, 'n');
@@ -169,34 +169,102 @@ describe('writes to PostgreSQL that only add', () => {
     assert.equal((await keys()).length, 21);
   });
 
-  it('are not held up for long by one of them that waits for a lock', async () => {
-    await store.write((tx) => tx.insert(ITEMS, ['held', 0]));
+  const notAppendOnly: Record<string, (tx: Transaction, n: number) => unknown> = {
+    run: (tx, n) => tx.run("UPDATE item SET n = n + $1 WHERE key = 'n'", n),
+    runUnawaited: (tx, n) => tx.runUnawaited("UPDATE item SET n = n + $1 WHERE key = 'n'", n),
+    runReturning: (tx, n) => tx.runReturning("UPDATE item SET n = n + $1 WHERE key = 'n' RETURNING n", n),
+    forUpdate: (tx) => tx.forUpdate.get("SELECT n FROM item WHERE key = 'n'"),
+    forUpdateSkipLocked: (tx) => tx.forUpdateSkipLocked.all("SELECT n FROM item WHERE key = 'n'"),
+  };
+  for (const [method, call] of Object.entries(notAppendOnly)) {
+    for (const when of ['before', 'after'] as const) {
+      it(`run again alone when they call ${method} ${when} they have inserted`, async () => {
+        await store.write((tx) => tx.insert(ITEMS, ['n', -1000]));
+        const runs = MANY.map(() => 0);
+        const results = MANY.map((n) =>
+          append(async (tx) => {
+            runs[n] = (runs[n] ?? 0) + 1;
+            if (when === 'before' && n === 7) await call(tx, 1);
+            await tx.insert(ITEMS, [`k${n}`, n]);
+            if (when === 'after' && n === 7) await call(tx, 1);
+            return n;
+          }),
+        );
+        assert.deepEqual(await Promise.all(results), MANY);
+        assert.deepEqual(await keys(), ['n', ...MANY.map((n) => `k${n}`)]);
+        assert.ok((runs[7] ?? 0) > 1, 'the first run was rolled back');
+        const changes = await other.reader.get<{ n: number }>("SELECT n FROM item WHERE key = 'n'");
+        assert.equal(changes?.n, method.startsWith('run') ? -999 : -1000, 'the call takes effect once');
+        const count = await other.reader.get<{ n: number }>(
+          "SELECT count(*) AS n FROM item WHERE xmin = (SELECT xmin FROM item WHERE key = 'k7') AND key <> 'n'",
+        );
+        assert.equal(count?.n, 1, 'no other write is in its transaction');
+        assert.ok((await transactions()) < 20, 'the others still share transactions');
+      });
+    }
+  }
+
+  it('share a transaction when they lock the same row with forShare', async () => {
+    await store.write((tx) => tx.insert(ITEMS, ['parent', -1]));
+    let runs = 0;
+    await Promise.all(
+      MANY.map((n) =>
+        append(async (tx) => {
+          runs++;
+          assert.ok(await tx.forShare.get("SELECT key FROM item WHERE key = 'parent'"));
+          await tx.insert(ITEMS, [`k${n}`, n]);
+        }),
+      ),
+    );
+    assert.equal(runs, MANY.length);
+    assert.ok((await transactions()) <= 5, `${await transactions()} transactions`);
+  });
+
+  it('replace the value of a key that several of them write', async () => {
+    const replacing: BulkInsert = { ...ITEMS, conflict: { key: ['key'], replace: 'n' } };
+    let runs = 0;
+    await Promise.all(
+      MANY.map((n) =>
+        append((tx) => {
+          runs++;
+          tx.insertUnawaited(replacing, ['version', n, `k${n}`, n]);
+        }),
+      ),
+    );
+    assert.equal(runs, MANY.length);
+    const version = await other.reader.get<{ n: number }>("SELECT n FROM item WHERE key = 'version'");
+    assert.ok(MANY.includes(version?.n ?? -1));
+    assert.equal((await keys()).length, MANY.length + 1);
+  });
+
+  it('do not wait long for one of them that waits for a lock', async () => {
+    await store.write((tx) => tx.insert(ITEMS, ['locked', 0]));
     const release = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
-    const holder = other.write(async (tx) => {
-      await tx.forUpdate.get("SELECT key FROM item WHERE key = 'held'");
-      held.resolve();
+    const locked = Promise.withResolvers<void>();
+    const locking = other.write(async (tx) => {
+      await tx.forUpdate.get("SELECT key FROM item WHERE key = 'locked'");
+      locked.resolve();
       await release.promise;
     });
-    await held.promise;
-    let isThrough = false;
-    const blocked = add(async (tx) => {
-      await tx.forShare.get("SELECT key FROM item WHERE key = 'held'");
+    await locked.promise;
+    let isDone = false;
+    const blocked = append(async (tx) => {
+      await tx.forShare.get("SELECT key FROM item WHERE key = 'locked'");
       tx.insertUnawaited(ITEMS, ['waited', 99]);
     }).then(() => {
-      isThrough = true;
+      isDone = true;
     });
-    await Promise.all(MANY.map((n) => add((tx) => tx.insert(ITEMS, [`k${n}`, n]))));
-    assert.equal(isThrough, false);
+    await Promise.all(MANY.map((n) => append((tx) => tx.insert(ITEMS, [`k${n}`, n]))));
+    assert.equal(isDone, false);
     release.resolve();
-    await Promise.all([holder, blocked]);
+    await Promise.all([locking, blocked]);
     assert.equal((await keys()).length, MANY.length + 2);
   });
 
-  it('survive the loss of their connection, but for the one that causes it', async () => {
+  it('survive the loss of their connection, except for the one that causes it', async () => {
     const results = await Promise.allSettled(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           await tx.insert(ITEMS, [`k${n}`, n]);
           if (n === 7) await tx.get(DIE);
         }),
@@ -210,7 +278,7 @@ describe('writes to PostgreSQL that only add', () => {
     );
   });
 
-  it('say that the outcome is unknown when the connection dies in the commit, and none runs again', async () => {
+  it('report an unknown outcome when the connection breaks during the commit, and do not run again', async () => {
     await store.write(async (tx) => {
       await tx.run(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
@@ -220,7 +288,7 @@ describe('writes to PostgreSQL that only add', () => {
     let runs = 0;
     const results = await Promise.allSettled(
       MANY.map((n) =>
-        add(async (tx) => {
+        append(async (tx) => {
           runs++;
           await tx.insert(ITEMS, [`k${n}`, n]);
         }),
@@ -228,15 +296,15 @@ describe('writes to PostgreSQL that only add', () => {
     );
     await store.write((tx) => tx.run('DROP TRIGGER die_late ON item'));
     for (const result of results) {
-      assert.match(result.status === 'rejected' ? result.reason.message : 'went well', /may have been made/);
+      assert.match(result.status === 'rejected' ? result.reason.message : 'committed', /may have been made/);
     }
     assert.equal(runs, MANY.length);
     assert.deepEqual(await keys(), []);
   });
 
-  it('of two servers add up', async () => {
+  it('of two servers add up their sums', async () => {
     const count = (on: Store, n: number) =>
-      add(async (tx) => {
+      append(async (tx) => {
         await tx.get('SELECT 1 AS one');
         await tx.insert(COUNTS, ['a', 1, 'b', 1, `c${n % 3}`, 1]);
         tx.insertUnawaited(ITEMS, [`k${n}`, n]);

@@ -5,16 +5,16 @@ import type { Transaction, WriteOptions } from '../store.ts';
 import { type StatementPreparer, takeConnection } from './connection.ts';
 import { isConflict } from './errors.ts';
 import { runTransaction } from './transaction.ts';
-import { type Outcome, runGroup, type Work } from './write-group.ts';
+import { type MemberOutcome, runGroup, type Work } from './write-group.ts';
 
 const MAX_TRIES = 5;
-/** Two, so that one group is put together while the other waits for the disk. */
-const LANES = 2;
-const MAX_GROUP = 64;
-/** A write that takes longer, such as one that waits for a lock, keeps nobody else from going. */
-const LANE_MS = 100;
+/** Two, so that the members of one group run while the commit of another one waits for the disk. */
+const MAX_GROUPS = 2;
+const MAX_GROUP_SIZE = 64;
+/** A group that takes longer, such as one that waits for a lock, no longer counts towards MAX_GROUPS. */
+const SLOW_GROUP_MS = 100;
 
-interface Job {
+interface PendingWrite {
   readonly work: Work;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -23,87 +23,89 @@ interface Job {
 export type Write = <T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions) => Promise<T>;
 
 /**
- * Each write is a transaction of its own, tried again when it loses against another one. Those that only add share one
- * while they come faster than transactions end, and with it the counters that they all change and the wait for the disk.
+ * Runs each write in a transaction of its own, and retries it after a conflict. Append-only writes that arrive faster
+ * than transactions commit are grouped: a group is one transaction, so it updates shared counters once and waits for
+ * the disk once.
  */
-export function createWrites(pool: pg.Pool, preparing: StatementPreparer): Write {
-  let waiting: Job[] = [];
-  let lanes = LANES;
-  let isComing = false;
+export function createWrites(pool: pg.Pool, preparer: StatementPreparer): Write {
+  let pending: PendingWrite[] = [];
+  let freeGroups = MAX_GROUPS;
+  let isScheduled = false;
 
-  async function alone<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
+  async function runWithRetries<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await runTransaction(pool, preparing, work);
+        return await runTransaction(pool, preparer, work);
       } catch (error) {
         if (!isConflict(error) || tries === MAX_TRIES) throw error;
-        // Jitter, or those that met once would meet again.
+        // Jitter, so that the same transactions do not conflict again.
         await sleep(Math.random() * 10 * 2 ** tries);
       }
     }
   }
 
-  /** Calls that arrive in the same turn of the event loop go together. */
-  function proceedSoon(): void {
-    if (isComing || lanes === 0) return;
-    isComing = true;
-    setImmediate(proceed);
+  /** Delayed, so that the writes of one turn of the event loop form a group. */
+  function schedule(): void {
+    if (isScheduled || freeGroups === 0) return;
+    isScheduled = true;
+    setImmediate(startGroups);
   }
 
-  function proceed(): void {
-    isComing = false;
-    while (lanes > 0 && waiting.length > 0) {
-      const jobs = waiting.splice(0, MAX_GROUP);
-      lanes--;
-      const leave = once(() => {
-        lanes++;
-        proceedSoon();
+  function startGroups(): void {
+    isScheduled = false;
+    while (freeGroups > 0 && pending.length > 0) {
+      const writes = pending.splice(0, MAX_GROUP_SIZE);
+      freeGroups--;
+      const release = once(() => {
+        freeGroups++;
+        schedule();
       });
-      const timer = setTimeout(leave, LANE_MS);
-      void run(jobs).finally(() => {
+      const timer = setTimeout(release, SLOW_GROUP_MS);
+      void run(writes).finally(() => {
         clearTimeout(timer);
-        leave();
+        release();
       });
     }
   }
 
-  function run(jobs: readonly Job[]): Promise<unknown> {
-    const [only] = jobs;
-    return only && jobs.length === 1 ? runAlone(only) : runJobs(jobs);
+  function run(writes: readonly PendingWrite[]): Promise<unknown> {
+    const [only] = writes;
+    return only && writes.length === 1 ? runAlone(only) : runAsGroup(writes);
   }
 
-  const runAlone = ({ work, resolve, reject }: Job): Promise<void> => alone(work).then(resolve, reject);
+  const runAlone = ({ work, resolve, reject }: PendingWrite): Promise<void> =>
+    runWithRetries(work).then(resolve, reject);
 
-  async function runJobs(jobs: readonly Job[]): Promise<void> {
-    const outcomes = await attempt(jobs);
-    const again: Job[] = [];
-    for (const [at, job] of jobs.entries()) {
-      const outcome = outcomes[at] as Outcome;
-      if (outcome.is === 'done') job.resolve(outcome.value);
-      else if (outcome.is === 'failed') job.reject(outcome.error);
-      else if (outcome.alone) void runAlone(job);
-      else again.push(job);
+  async function runAsGroup(writes: readonly PendingWrite[]): Promise<void> {
+    const outcomes = await tryGroup(writes);
+    const retried: PendingWrite[] = [];
+    for (const [at, write] of writes.entries()) {
+      const outcome = outcomes[at] as MemberOutcome;
+      if (outcome.is === 'done') write.resolve(outcome.value);
+      else if (outcome.is === 'failed') write.reject(outcome.error);
+      else if (outcome.alone) void runAlone(write);
+      else retried.push(write);
     }
-    if (again.length === 0) return;
-    waiting = [...again, ...waiting];
-    proceedSoon();
+    if (retried.length === 0) return;
+    pending = [...retried, ...pending];
+    schedule();
   }
 
-  async function attempt(jobs: readonly Job[]): Promise<Outcome[]> {
-    const works = jobs.map(({ work }) => work);
+  async function tryGroup(writes: readonly PendingWrite[]): Promise<MemberOutcome[]> {
+    const works = writes.map(({ work }) => work);
     try {
       const connection = await takeConnection(pool);
-      return await runGroup(connection, preparing, works).finally(connection.release);
+      return await runGroup(connection, preparer, works).finally(connection.release);
     } catch (error) {
-      return jobs.map(() => ({ is: 'failed', error }));
+      return writes.map(() => ({ is: 'failed', error }));
     }
   }
 
   return <T>(work: (tx: Transaction) => MaybePromise<T>, { appendOnly = false }: WriteOptions = {}) => {
-    if (!appendOnly) return alone(work);
+    if (!appendOnly) return runWithRetries(work);
     return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, resolve: (value) => resolve(value as T), reject });
-      proceedSoon();
+      pending.push({ work, resolve: (value) => resolve(value as T), reject });
+      schedule();
     });
   };
 }

@@ -1,12 +1,12 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from './migration.ts';
 
-/** Resources, the listing index over them, the outbox and the server's own settings. */
+/** Resources, the listing index, the outbox and the settings of the server. */
 export const foundation: Migration = {
   id: 1,
   name: 'foundation',
-  up: ({ text, integer, blob, json, generatedId, table, keyOnlyTable }) => [
-    // The body is the encoded message; keys holds what it is sorted by; state is what never goes on the wire.
-    // Not a key-only table in SQLite: large bodies would fill the inner pages of the key's index.
+  up: ({ text, integer, blob, json, generatedId, tableOptions, indexOrganized }) => [
+    // `body` is the encoded message, `keys` has the sort keys, `state` is never sent to clients.
+    // Not index-organized in SQLite: large bodies would fill the inner pages of the index.
     `CREATE TABLE resource (
       kind ${text} NOT NULL,
       uid ${text} NOT NULL,
@@ -17,10 +17,10 @@ export const foundation: Migration = {
       body ${blob} NOT NULL,
       state ${text},
       PRIMARY KEY (kind, uid)
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX resource_by_parent ON resource (kind, parent, uid)',
 
-    // A named, ordered collection and how many members it has, such as all repos below a group.
+    // A list of the listing index and its size `n`, such as all repos below a group.
     `CREATE TABLE list (
       id ${generatedId},
       scope ${text} NOT NULL,
@@ -28,35 +28,35 @@ export const foundation: Migration = {
       facet ${text} NOT NULL,
       n ${integer} NOT NULL,
       UNIQUE (scope, kind, facet)
-    ) ${table}`,
+    ) ${tableOptions}`,
 
-    // One row per collection, sort order and member: a page in any order is one seek.
+    // One row per list, sort order and resource: a page in any order is one seek.
     `CREATE TABLE entry (
       list ${integer} NOT NULL,
       sort ${text} NOT NULL,
       key ${text} NOT NULL,
       uid ${text} NOT NULL,
       PRIMARY KEY (list, sort, key, uid)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
 
-    // What must be unique beyond the uid, such as a name among siblings.
+    // Unique keys besides the uid, such as a name among siblings.
     `CREATE TABLE natural_key (
       kind ${text} NOT NULL,
       key ${text} NOT NULL,
       uid ${text} NOT NULL,
       PRIMARY KEY (kind, key)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
 
-    // Who points at what, such as the bindings of an identity.
+    // Values by which resources are found, such as the identity of a role binding.
     `CREATE TABLE reference (
       kind ${text} NOT NULL,
       field ${text} NOT NULL,
       value ${text} NOT NULL,
       uid ${text} NOT NULL,
       PRIMARY KEY (kind, field, value, uid)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
 
-    // Events of committed changes, waiting for delivery. Scope is the CloudEvents attribute `group`.
+    // Events of committed changes. `scope` is the CloudEvents attribute `group`.
     `CREATE TABLE outbox (
       id ${generatedId},
       event_id ${text} NOT NULL UNIQUE,
@@ -69,11 +69,11 @@ export const foundation: Migration = {
       actor ${text},
       body_type ${text},
       body ${text}
-    ) ${table}`,
+    ) ${tableOptions}`,
 
     `CREATE TABLE setting (
       key ${text} NOT NULL PRIMARY KEY,
       value ${text} NOT NULL
-    ) ${table}`,
+    ) ${tableOptions}`,
   ],
 };

@@ -1,11 +1,12 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from './migration.ts';
 
-/** What makes this server an issuer: the keys it signs with, and the logins that refresh tokens stand for. */
+/** The signing keys of the issuer, and the logins that refresh tokens belong to. */
 export const identity: Migration = {
   id: 2,
   name: 'identity',
-  up: ({ text, integer, table }) => [
-    // A key signs from `activates` until `retires` and is published until `expires`; without either it has no successor.
+  up: ({ text, integer, tableOptions }) => [
+    // A key signs from `activates` until `retires` and is published until `expires`. Both are null until it has a
+    // successor.
     `CREATE TABLE signing_key (
       kid ${text} NOT NULL PRIMARY KEY,
       created ${integer} NOT NULL,
@@ -14,16 +15,16 @@ export const identity: Migration = {
       expires ${integer},
       private_key ${text} NOT NULL,
       public_jwk ${text} NOT NULL
-    ) ${table}`,
+    ) ${tableOptions}`,
 
-    // One row for each login, however often its refresh token was renewed: only the newest secret is good.
+    // One row per login, however often its refresh token was renewed. Only the newest secret is valid.
     `CREATE TABLE refresh_family (
       id ${text} NOT NULL PRIMARY KEY,
       secret_hash ${text} NOT NULL,
       identity ${text} NOT NULL,
       session ${text} NOT NULL,
       expires ${integer} NOT NULL
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX refresh_family_by_expiry ON refresh_family (expires)',
   ],
 };

@@ -1,11 +1,11 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from './migration.ts';
 
-/** What repos hold: manifests with what follows from them, links to blobs, and where tags point and pointed. */
+/** The content of repos: manifests and what is derived from them, links to blobs, tags and their history. */
 export const registry: Migration = {
   id: 3,
   name: 'registry',
-  up: ({ text, integer, blob, generatedId, table, keyOnlyTable }) => [
-    // Annotations are kept apart for manifests with a subject only: lists of referrers show them.
+  up: ({ text, integer, blob, generatedId, tableOptions, indexOrganized }) => [
+    // `annotations` is set only for manifests with a subject: lists of referrers show them.
     `CREATE TABLE manifest (
       repo ${text} NOT NULL,
       digest ${text} NOT NULL,
@@ -18,38 +18,38 @@ export const registry: Migration = {
       pushed ${integer} NOT NULL,
       bytes ${blob} NOT NULL,
       PRIMARY KEY (repo, digest)
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX manifest_by_subject ON manifest (repo, subject, digest) WHERE subject IS NOT NULL',
 
-    // Blobs and manifests that a manifest needs. What nothing needs may go.
+    // The blobs and manifests that a manifest refers to. Content without references can be deleted.
     `CREATE TABLE manifest_link (
       repo ${text} NOT NULL,
       manifest ${text} NOT NULL,
       target ${text} NOT NULL,
       PRIMARY KEY (repo, manifest, target)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
     'CREATE INDEX manifest_link_by_target ON manifest_link (repo, target)',
 
-    // A blob is there for a repo only if the repo links it, whatever other repos store.
+    // A repo has a blob only if it has a link to it, even if the storage has the blob for another repo.
     `CREATE TABLE blob_link (
       repo ${text} NOT NULL,
       digest ${text} NOT NULL,
       size ${integer} NOT NULL,
       linked ${integer} NOT NULL,
       PRIMARY KEY (repo, digest)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
     'CREATE INDEX blob_link_by_digest ON blob_link (digest)',
 
-    // What a pull by tag needs of the tag resource.
+    // The columns of the tag resource that a pull by tag needs.
     `CREATE TABLE tag_target (
       repo ${text} NOT NULL,
       name ${text} NOT NULL,
       digest ${text} NOT NULL,
       uid ${text} NOT NULL,
       PRIMARY KEY (repo, name)
-    ) ${keyOnlyTable}`,
+    ) ${indexOrganized}`,
 
-    // One row for each time that a tag began to point somewhere; without a digest, it was deleted.
+    // One row per change of a tag. `digest` is null when the tag was deleted.
     `CREATE TABLE tag_history (
       id ${generatedId},
       repo ${text} NOT NULL,
@@ -57,7 +57,7 @@ export const registry: Migration = {
       digest ${text},
       changed ${integer} NOT NULL,
       actor ${text} NOT NULL
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX tag_history_by_tag ON tag_history (repo, name, id)',
   ],
 };

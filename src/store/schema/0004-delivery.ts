@@ -1,19 +1,22 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from './migration.ts';
 
-/** The way of events from the outbox to those who subscribed. */
+/** The delivery of events from the outbox to the sinks of subscriptions. */
 export const delivery: Migration = {
   id: 4,
   name: 'delivery',
-  up: ({ text, integer, generatedId, table }) => [
-    // Without it an event still waits to be handed to its subscriptions; then it says when the event may be forgotten.
+  up: ({ text, integer, generatedId, tableOptions }) => [
+    // Null until deliveries were created for the event. Then the time after which the event is deleted.
     `ALTER TABLE outbox ADD COLUMN expires ${integer}`,
     'CREATE INDEX outbox_waiting ON outbox (id) WHERE expires IS NULL',
     'CREATE INDEX outbox_by_expiry ON outbox (expires) WHERE expires IS NOT NULL',
-    // Whoever holds this row hands out events: one server at a time, so that their order stays.
+    // The server that locks this row creates deliveries. One server at a time does so, to keep the order of events.
     "INSERT INTO setting (key, value) VALUES ('delivery.turn', '')",
 
-    // One row for each subscription: from which event on it hears, when there is next something to send, and how it fares.
-    // While a server works on it, `lease` names that work, and `due` is when others may take it over.
+    // One row per subscription.
+    // - `since`: the last event that it does not receive.
+    // - `due`: when a delivery is due next. While a server has the lease, the time when the lease expires.
+    // - `lease`: names the lease of the server that delivers now.
+    // - `rest`: the time before which nothing is sent, because of a backoff or a Retry-After; 0 if there is none.
     `CREATE TABLE sink (
       subscription ${text} NOT NULL PRIMARY KEY,
       parent ${text} NOT NULL,
@@ -25,11 +28,11 @@ export const delivery: Migration = {
       failing_since ${integer},
       disabled ${integer},
       reason ${text}
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX sink_by_parent ON sink (parent)',
     'CREATE INDEX sink_by_due ON sink (due) WHERE due IS NOT NULL',
 
-    // An event on its way to a subscription, and afterwards the record of it. `due` is there while it is pending.
+    // The delivery of an event to a subscription, kept as a record when it is done. `due` is null unless it is pending.
     `CREATE TABLE delivery (
       id ${generatedId},
       subscription ${text} NOT NULL,
@@ -43,7 +46,7 @@ export const delivery: Migration = {
       duration ${integer},
       status ${integer},
       error ${text}
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX delivery_by_subscription ON delivery (subscription, id)',
     'CREATE INDEX delivery_by_state ON delivery (state, subscription, id)',
     'CREATE INDEX delivery_by_subject ON delivery (subscription, subject, id) WHERE due IS NOT NULL',

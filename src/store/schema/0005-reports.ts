@@ -1,12 +1,12 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from './migration.ts';
 
-/** What scanners said about images, beside the resource that lists of reports show. */
+/** The reports of scanners about images. Lists of reports show the resource, which has less. */
 export const reports: Migration = {
   id: 5,
   name: 'reports',
-  up: ({ text, integer, blob, table }) => [
-    // Vulnerabilities is the digest of the findings that comparisons need; the findings themselves and the report as it
-    // came are compressed. The small columns come first: SQLite reads no further than it must.
+  up: ({ text, integer, blob, tableOptions }) => [
+    // `vulnerabilities` has the part of the findings that comparisons need. `findings` and `raw`, the report as it was
+    // received, are compressed. The small columns come first: SQLite reads a row only up to the last column it needs.
     `CREATE TABLE vulnerability_report (
       uid ${text} NOT NULL PRIMARY KEY,
       repo ${text} NOT NULL,
@@ -16,7 +16,7 @@ export const reports: Migration = {
       vulnerabilities ${text} NOT NULL,
       findings ${blob} NOT NULL,
       raw ${blob} NOT NULL
-    ) ${table}`,
+    ) ${tableOptions}`,
     'CREATE INDEX vulnerability_report_by_image ON vulnerability_report (repo, digest, scanned)',
     'CREATE INDEX vulnerability_report_by_digest ON vulnerability_report (digest, scanned)',
   ],

@@ -1,44 +1,47 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { refuseNul, unavailable } from '../errors.ts';
-import { type Reader, type Row, UniqueViolation, type Value } from '../store.ts';
+import { type Reader, UniqueViolation } from '../store.ts';
+import type { Row, Value } from '../value.ts';
 
-/** Each holds on to a few kilobytes; texts of lists come in very many shapes. */
+/** Each takes a few kilobytes, and lists have very many different texts. */
 const MAX_PREPARED = 500;
 
-/** One SQLite connection that speaks the store's language: `$1` parameters, typed errors, statements prepared once. */
+/** A connection to SQLite with `$1` parameters, the errors of the store, and each statement prepared once. */
 export interface Connection extends Reader {
   all<R extends Row>(sql: string, ...params: Value[]): R[];
   get<R extends Row>(sql: string, ...params: Value[]): R | undefined;
   run(sql: string, ...params: Value[]): number;
   inTransaction(): boolean;
-  /** Tells the key of every row of this table that this connection changes or deletes, before that is committed. */
+  /**
+   * Calls `changed` with the key of every row of the table that this connection updates or deletes, before the commit.
+   */
   onChange(table: string, keyColumn: string, changed: (key: string) => void): void;
   close(): void;
 }
 
 export interface ConnectionOptions {
   readonly readOnly: boolean;
-  /** How long a statement blocks, and with it the whole process, while another process holds the lock it needs. */
+  /** How long a statement waits for the lock of another process. It blocks this whole process meanwhile. */
   readonly blockMs: number;
 }
 
 export function connect(path: string, { readOnly, blockMs }: ConnectionOptions): Connection {
-  const database = attempt(() => new DatabaseSync(path, { readOnly, timeout: blockMs }));
+  const database = translating(() => new DatabaseSync(path, { readOnly, timeout: blockMs }));
   const statements = new Map<string, Prepared>();
 
   const prepare = (sql: string): Prepared => {
     let prepared = statements.get(sql);
     if (prepared === undefined) {
-      const statement = database.prepare(inSqlite(sql));
+      const statement = database.prepare(toSqlite(sql));
       statement.setReturnArrays(true);
       prepared = { statement, columns: statement.columns().map(({ name }) => name) };
-      // The oldest goes, and is prepared again if it is still in use: cheaper than to note every use.
+      // Evicts the oldest, which is prepared again if it is still in use. That is cheaper than to record every use.
       for (const oldest of statements.size < MAX_PREPARED ? [] : statements.keys().take(1)) statements.delete(oldest);
       statements.set(sql, prepared);
     }
     return prepared;
   };
-  // Written out three times: a function for the step would be made anew for every statement.
+  // The try blocks are not shared: a function to share them would allocate a closure for every statement.
   return {
     all: <R extends Row>(sql: string, ...params: Value[]) => {
       refuseNul(params);
@@ -46,7 +49,7 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
         const { statement, columns } = prepare(sql);
         return statement.all(...params).map((values) => rowOf(columns, values as unknown as Value[]) as R);
       } catch (error) {
-        throw translate(error);
+        throw translateError(error);
       }
     },
     get: <R extends Row>(sql: string, ...params: Value[]) => {
@@ -56,7 +59,7 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
         const values = statement.get(...params);
         return values && (rowOf(columns, values as unknown as Value[]) as R);
       } catch (error) {
-        throw translate(error);
+        throw translateError(error);
       }
     },
     run: (sql, ...params) => {
@@ -64,7 +67,7 @@ export function connect(path: string, { readOnly, blockMs }: ConnectionOptions):
       try {
         return Number(prepare(sql).statement.run(...params).changes);
       } catch (error) {
-        throw translate(error);
+        throw translateError(error);
       }
     },
     binaryCollation: '',
@@ -88,44 +91,49 @@ interface Prepared {
   readonly columns: readonly string[];
 }
 
-/** Rows come as arrays: Node would give each row object a hidden class of its own, in the space that V8 seldom collects. */
+/**
+ * Rows are read as arrays: Node would give each row object its own hidden class, in the space that V8 seldom collects.
+ */
 function rowOf(columns: readonly string[], values: readonly Value[]): Row {
   const row: Row = {};
   for (let at = 0; at < columns.length; at++) row[columns[at] as string] = values[at] as Value;
   return row;
 }
 
-/** Result codes of SQLite: the low byte is the kind of error, the rest its variant. https://sqlite.org/rescode.html */
+/** Result codes of SQLite: the low byte is the primary code. https://sqlite.org/rescode.html */
 const BUSY = 5;
 const CONSTRAINT_UNIQUE = new Set([2067, 1555, 2579]);
-const TROUBLE: ReadonlyMap<number, string> = new Map([
+const UNAVAILABLE_CODES: ReadonlyMap<number, string> = new Map([
   [BUSY, 'another process is writing to the database'],
   [6, 'another process is writing to the database'],
   [7, 'the database ran out of memory'],
   [8, 'the database is read-only'],
-  [10, 'the database could not read or write its file'],
+  [10, 'the database file could not be read or written'],
   [11, 'the database file is damaged'],
   [13, 'the disk is full'],
   [14, 'the database file cannot be opened'],
-  [23, 'the database file may not be used'],
+  [23, 'access to the database file was denied'],
   [26, 'the database file is not a database'],
 ]);
 
-function attempt<T>(step: () => T): T {
+function translating<T>(step: () => T): T {
   try {
     return step();
   } catch (error) {
-    throw translate(error);
+    throw translateError(error);
   }
 }
 
-/** What is not the database's own trouble, such as a mistake in a statement, stays as it is: a bug, to be logged. */
-function translate(error: unknown): unknown {
+/**
+ * Turns an error of SQLite into one of the store. Any other error, such as an invalid statement, is returned as it is:
+ * it is a bug and is logged.
+ */
+function translateError(error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined) return error;
   if (CONSTRAINT_UNIQUE.has(code)) return new UniqueViolation(tableIn((error as Error).message), error);
-  const trouble = TROUBLE.get(code & 0xff);
-  return trouble === undefined ? error : unavailable(trouble, error);
+  const description = UNAVAILABLE_CODES.get(code & 0xff);
+  return description === undefined ? error : unavailable(description, error);
 }
 
 function resultCode(error: unknown): number | undefined {
@@ -133,21 +141,21 @@ function resultCode(error: unknown): number | undefined {
   return undefined;
 }
 
-/** `natural_key` of `UNIQUE constraint failed: natural_key.kind, natural_key.key`. */
+/** Returns `natural_key` for `UNIQUE constraint failed: natural_key.kind, natural_key.key`. */
 const tableIn = (message: string): string => /failed: (\w+)\./.exec(message)?.[1] ?? 'unknown';
 
-/** Whether an error says that another process held the lock. */
+/** Whether a statement failed because another process had the lock. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && ((resultCode(error.cause) ?? 0) & 0xff) === BUSY;
 
 /**
- * After a statement that failed, its transaction is undone anyway (transaction-guard.ts). So inserts and updates need not undo
- * themselves, for which SQLite would copy every page that they change.
- *
- * Parameters by number, or by place where each comes once and in order. Node asks for the name of each that it binds, for
- * which SQLite walks the list of names: numbers in a long statement cost quadratic time.
+ * Translates a statement.
+ * - OR FAIL: the transaction of a failed statement is rolled back anyway (transaction-guard.ts). So a statement need
+ *   not be able to undo itself, for which SQLite would copy every page that it changes.
+ * - `$1` becomes `?` where each parameter occurs once and in order, and `?1` otherwise. Node looks up the name of each
+ *   parameter that it binds, for which SQLite walks the list of names: that takes quadratic time in a long statement.
  */
-function inSqlite(sql: string): string {
+function toSqlite(sql: string): string {
   const numbers = [...sql.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number));
   const isInOrder = numbers.every((number, at) => number === at + 1);
   return sql.replace(/\$(\d+)/g, isInOrder ? '?' : '?$1').replace(/^(INSERT|UPDATE)\b/, '$1 OR FAIL');

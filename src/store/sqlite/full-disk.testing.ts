@@ -1,4 +1,4 @@
-/** Run by sqlite.test.ts as a process that may only write small files; prints what it saw. */
+/** Run by sqlite.test.ts as a process that can write small files only. Prints what happened. */
 import { openSqlite } from './sqlite.ts';
 
 const store = await openSqlite(process.argv[2] ?? '');

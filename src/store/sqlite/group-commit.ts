@@ -2,51 +2,52 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { type BulkInsert, insertValues } from '../bulk-insert.ts';
 import { isUnavailable, unavailable } from '../errors.ts';
-import type { Row, Transaction, Value } from '../store.ts';
+import type { Transaction } from '../store.ts';
 import { guardTransaction, type Statements } from '../transaction-guard.ts';
+import type { Row, Value } from '../value.ts';
 import type { Connection } from './connection.ts';
 
-/** The jobs of a batch run without a pause for other work of the process, so a batch stays short. */
+/** The writes of a batch run without yielding to other work of the process, so a batch must be short. */
 const MAX_BATCH = 64;
 
-interface Job {
+interface PendingWrite {
   work(tx: Transaction): unknown;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
-/** What is said around the statements of a job, and to undo them. */
-interface Frame {
-  readonly before: readonly string[];
-  readonly after: readonly string[];
-  readonly undo: readonly string[];
+/** The statements around those of one write. */
+interface Savepoint {
+  readonly begin: readonly string[];
+  readonly end: readonly string[];
+  readonly rollBack: readonly string[];
 }
 
-const AMONG_OTHERS: Frame = {
-  before: ['SAVEPOINT job'],
-  after: ['RELEASE job'],
-  undo: ['ROLLBACK TO job', 'RELEASE job'],
+const OWN_SAVEPOINT: Savepoint = {
+  begin: ['SAVEPOINT write'],
+  end: ['RELEASE write'],
+  rollBack: ['ROLLBACK TO write', 'RELEASE write'],
 };
-const ALONE: Frame = { before: [], after: [], undo: ['ROLLBACK'] };
+const NO_SAVEPOINT: Savepoint = { begin: [], end: [], rollBack: ['ROLLBACK'] };
 
 export interface GroupCommit {
   write<T>(work: (tx: Transaction) => MaybePromise<T>): Promise<T>;
-  /** Resolves when no write is waiting or under way. */
+  /** Resolves when no write is pending or running. */
   idle(): Promise<void>;
 }
 
 /**
- * Writes that come together share a transaction, and with it the one sync to disk that a commit costs. Each has a
- * savepoint of its own: when it throws, it alone is undone. One that came alone has none, because SQLite copies every page
- * that changes under a savepoint. Nobody gets an answer before the commit.
+ * Batches concurrent writes into one transaction, so that they share the sync to disk that a commit costs. Each has its
+ * own savepoint: when it throws, only its changes are rolled back. A single write has none, because SQLite copies every
+ * page that changes under a savepoint. No write returns before the commit.
  */
 export function createGroupCommit(
   connection: Connection,
   begin: () => Promise<void>,
-  /** Told when a transaction is over, however it went, and before anybody gets an answer. */
-  ended: () => void,
+  /** Called after each transaction, whether it committed or not, and before its writes return. */
+  onTransactionEnd: () => void,
 ): GroupCommit {
-  // There is one writer at a time, so every read in a transaction is as good as locked.
+  // There is one writer at a time, so no row that a transaction has read can change before its commit.
   const statements: Statements = {
     ...connection,
     forShare: connection,
@@ -57,53 +58,55 @@ export function createGroupCommit(
       insertValues<R>(insert, values, connection),
     runReturning: connection.all,
   };
-  const waiting: Job[] = [];
+  const pending: PendingWrite[] = [];
   let draining: Promise<void> | undefined;
 
   async function drain(): Promise<void> {
-    while (waiting.length > 0) {
-      // Calls that arrived in the same turn of the event loop join the batch, and sockets get their turn between batches.
+    while (pending.length > 0) {
+      // Writes of the same turn of the event loop join the batch, and the process serves sockets between two batches.
       await nextTurn();
-      await commitTogether(waiting.splice(0, MAX_BATCH));
+      await commitBatch(pending.splice(0, MAX_BATCH));
     }
     draining = undefined;
   }
 
-  async function commitTogether(batch: readonly Job[]): Promise<void> {
-    const answers: (() => void)[] = [];
+  async function commitBatch(batch: readonly PendingWrite[]): Promise<void> {
+    const settlers: (() => void)[] = [];
     try {
       await begin();
-      for (const job of batch) answers.push(await (batch.length === 1 ? run(job, ALONE) : run(job, AMONG_OTHERS)));
-      // Unless the one job was undone.
+      for (const write of batch) {
+        settlers.push(await (batch.length === 1 ? run(write, NO_SAVEPOINT) : run(write, OWN_SAVEPOINT)));
+      }
+      // A single write that failed has ended the transaction.
       if (connection.inTransaction()) connection.run('COMMIT');
-      ended();
+      onTransactionEnd();
     } catch (cause) {
       rollBack();
-      ended();
-      // Also those that failed by themselves: they may have done so over rows that are now undone.
+      onTransactionEnd();
+      // Also replaces the errors of writes that failed: a row that they conflicted with may be rolled back now.
       const error = isUnavailable(cause) ? cause : unavailable('the database could not commit', cause);
-      for (const job of batch) job.reject(error);
+      for (const write of batch) write.reject(error);
       return;
     }
-    for (const answer of answers) answer();
+    for (const settle of settlers) settle();
   }
 
-  /** Runs a job and hands back the answer to give once the batch is committed. */
-  async function run(job: Job, { before, after, undo }: Frame): Promise<() => void> {
-    const session = guardTransaction(statements);
-    for (const sql of before) connection.run(sql);
+  /** Runs a write and returns a function that settles its promise, to be called after the commit. */
+  async function run(write: PendingWrite, savepoint: Savepoint): Promise<() => void> {
+    const guarded = guardTransaction(statements);
+    for (const sql of savepoint.begin) connection.run(sql);
     try {
-      const value = await job.work(session.tx);
-      if (session.failure() !== undefined) throw session.failure();
-      for (const sql of after) connection.run(sql);
-      return () => job.resolve(value);
+      const value = await write.work(guarded.tx);
+      if (guarded.failure() !== undefined) throw guarded.failure();
+      for (const sql of savepoint.end) connection.run(sql);
+      return () => write.resolve(value);
     } catch (error) {
-      // A full disk or an I/O error can make SQLite undo the whole transaction: then no other job of it survives.
-      if (!connection.inTransaction()) throw session.failure() ?? error;
-      for (const sql of undo) connection.run(sql);
-      return () => job.reject(error);
+      // After a full disk or an I/O error SQLite may have rolled back the whole transaction, with all other writes.
+      if (!connection.inTransaction()) throw guarded.failure() ?? error;
+      for (const sql of savepoint.rollBack) connection.run(sql);
+      return () => write.reject(error);
     } finally {
-      session.end();
+      guarded.end();
     }
   }
 
@@ -111,14 +114,14 @@ export function createGroupCommit(
     try {
       if (connection.inTransaction()) connection.run('ROLLBACK');
     } catch {
-      // The next BEGIN will say what is wrong with the database.
+      // The next BEGIN fails with the reason.
     }
   }
 
   return {
     write: <T>(work: (tx: Transaction) => MaybePromise<T>) =>
       new Promise<T>((resolve, reject) => {
-        waiting.push({ work, resolve: (value) => resolve(value as T), reject });
+        pending.push({ work, resolve: (value) => resolve(value as T), reject });
         draining ??= drain();
       }),
     idle: async () => draining,

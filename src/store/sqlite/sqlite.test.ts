@@ -15,7 +15,7 @@ const put =
   (key: string, size = 0) =>
   (tx: Transaction) =>
     tx.run(PUT, key, new Uint8Array(size));
-const saying = (message: RegExp) => ({ name: 'ApiError', code: Code.UNAVAILABLE, message });
+const unavailable = (message: RegExp) => ({ name: 'ApiError', code: Code.UNAVAILABLE, message });
 
 describe('SQLite', () => {
   let directory: string;
@@ -49,16 +49,16 @@ describe('SQLite', () => {
     assert.deepEqual(await setting('foreign_keys'), [1]);
   });
 
-  it('commits the writes of one turn together', async () => {
+  it('batches the writes of one turn of the event loop into one commit', async () => {
     const size = (): number => statSync(`${path}-wal`).size;
     const before = size();
     await Promise.all(Array.from({ length: 50 }, (_, i) => store.write(put(`k${i}`))));
-    // Each commit adds at least one page of 4 KiB; these rows fit on a few pages all together.
+    // Each commit appends at least one page of 4 KiB to the WAL. All these rows fit on a few pages.
     assert.ok(size() - before < 50 * 4096);
     assert.equal((await keys()).length, 50);
   });
 
-  it('runs one transaction body at a time, in the order of the calls', async () => {
+  it('runs one write at a time, in the order of the calls', async () => {
     const trace: string[] = [];
     const step = (name: string) => async (tx: Transaction) => {
       trace.push(`${name} starts`);
@@ -69,18 +69,18 @@ describe('SQLite', () => {
     assert.deepEqual(trace, ['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends']);
   });
 
-  it('rejects the whole batch when its commit fails, and goes on', async () => {
+  it('rejects all writes of a batch when its commit fails, and runs later ones', async () => {
     await store.write(async (tx) => {
       await tx.run('CREATE TABLE child (key TEXT REFERENCES item (key) DEFERRABLE INITIALLY DEFERRED) STRICT');
     });
     const results = await Promise.allSettled([
-      store.write(put('innocent')),
-      store.write(put('innocent')),
+      store.write(put('valid')),
+      store.write(put('valid')),
       store.write((tx) => tx.run('INSERT INTO child (key) VALUES ($1)', 'orphan')),
     ]);
     for (const result of results) {
       assert.equal(result.status, 'rejected');
-      // Also the second, whose violation was against a row that is not there in the end.
+      // Also the second, which violated the key of a row that was rolled back.
       assert.equal(result.reason.code, Code.UNAVAILABLE);
     }
     assert.deepEqual(await keys(), []);
@@ -88,20 +88,20 @@ describe('SQLite', () => {
     assert.deepEqual(await keys(), ['later']);
   });
 
-  it('is unavailable while the disk is full, keeps what was acknowledged, and recovers', async () => {
+  it('is unavailable while the disk is full, keeps what was committed, and recovers', async () => {
     await store.write(put('a', 1000));
     await store.write((tx) => tx.get('PRAGMA max_page_count = 20'));
     const results = await Promise.allSettled([store.write(put('b')), store.write(put('huge', 1_000_000))]);
     assert.equal(results[1].status, 'rejected');
     assert.match(results[1].reason.message, /^Unavailable: the disk is full$/);
-    const acknowledged = results[0].status === 'fulfilled' ? ['a', 'b'] : ['a'];
-    assert.deepEqual(await keys(), acknowledged);
+    const committed = results[0].status === 'fulfilled' ? ['a', 'b'] : ['a'];
+    assert.deepEqual(await keys(), committed);
     await store.write((tx) => tx.get('PRAGMA max_page_count = 100000'));
     await store.write(put('huge', 1_000_000));
-    assert.deepEqual(await keys(), [...acknowledged, 'huge']);
+    assert.deepEqual(await keys(), [...committed, 'huge']);
   });
 
-  it('survives a commit that the operating system refuses to write', () => {
+  it('recovers from a commit that the operating system refuses to write', () => {
     const child = fileURLToPath(new URL('./full-disk.testing.ts', import.meta.url));
     const limited = 'ulimit -f 400 && exec "$0" "$@"'; // files of at most 200 or 400 KiB, as the shell counts
     const run = spawnSync('sh', ['-c', limited, process.execPath, child, join(directory, 'limited.db')], {
@@ -109,15 +109,15 @@ describe('SQLite', () => {
     });
     assert.equal(run.status, 0, run.stderr);
     assert.deepEqual(JSON.parse(run.stdout), {
-      refused: 'Unavailable: the database could not read or write its file',
+      refused: 'Unavailable: the database file could not be read or written',
       keys: ['after', 'before'],
     });
   });
 
   it('is unavailable when it cannot be written', async () => {
     await store.write((tx) => tx.get('PRAGMA query_only = ON'));
-    await assert.rejects(store.write(put('a')), saying(/read-only/));
-    assert.deepEqual(await keys(), [], 'reads are served');
+    await assert.rejects(store.write(put('a')), unavailable(/read-only/));
+    assert.deepEqual(await keys(), [], 'reads still work');
   });
 
   it('is unavailable where the file is damaged', async () => {
@@ -126,17 +126,17 @@ describe('SQLite', () => {
     const file = openSync(path, 'r+');
     writeSync(file, Buffer.alloc(statSync(path).size - 4096, 0xff), 0, undefined, 4096);
     await open();
-    await assert.rejects(async () => store.reader.all('SELECT key FROM item'), saying(/damaged/));
-    await assert.rejects(store.write(put('b')), saying(/damaged/));
+    await assert.rejects(async () => store.reader.all('SELECT key FROM item'), unavailable(/damaged/));
+    await assert.rejects(store.write(put('b')), unavailable(/damaged/));
   });
 
-  it('waits for another process that writes, and gives up with the reason', async () => {
+  it('waits for the lock of another process, up to a limit', async () => {
     await store.close();
     await open({ lockWaitMs: 50 });
     const other = new DatabaseSync(path);
     other.exec('BEGIN IMMEDIATE');
-    await assert.rejects(store.write(put('a')), saying(/another process is writing/));
-    assert.deepEqual(await keys(), [], 'reads are served meanwhile');
+    await assert.rejects(store.write(put('a')), unavailable(/another process is writing/));
+    assert.deepEqual(await keys(), [], 'reads still work');
 
     await store.close();
     await open();
@@ -147,7 +147,7 @@ describe('SQLite', () => {
     assert.deepEqual(await keys(), ['b']);
   });
 
-  it('leaves one file behind when closed', async () => {
+  it('leaves one file when it is closed', async () => {
     await store.write(put('a'));
     await store.close();
     assert.ok(!existsSync(`${path}-wal`));
@@ -156,11 +156,11 @@ describe('SQLite', () => {
   });
 });
 
-it('any number of statement texts can be used, and the first ones again', async () => {
+it('evicts prepared statements and prepares them again', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'wharf-sqlite-'));
   const store = await openSqlite(join(directory, 'many.db'));
   try {
-    for (let round = 0; round < 2; round++) {
+    for (let pass = 0; pass < 2; pass++) {
       for (let i = 0; i < 1200; i++) assert.deepEqual({ ...(await store.reader.get(`SELECT ${i} AS n`)) }, { n: i });
     }
   } finally {

@@ -1,4 +1,4 @@
-/** Builds elements. Text only ever enters the page as text nodes, never as markup. */
+/** Creates an element. Text becomes text nodes, never markup. */
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -9,7 +9,7 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** The little Markdown that comments use: paragraphs, lists with dashes, and `code`. */
+/** Renders the Markdown that comments use: paragraphs, lists with dashes, and `code`. */
 export function prose(text = '') {
   return text
     .split('\n\n')
@@ -28,10 +28,10 @@ export function prose(text = '') {
 export const inline = (text) =>
   text.split(/(`[^`]+`)/).map((piece) => (piece.startsWith('`') ? el('code', {}, piece.slice(1, -1)) : piece));
 
-/** Text that may break where a long name reads well. */
+/** Text in which long names may wrap after a slash, dot or underscore. */
 export const foldable = (text) => text.split(/(?<=[/._])/).flatMap((part) => [part, el('wbr')]);
 
-/** JSON with a colour for each kind of value. */
+/** JSON with a color for each type of value. */
 export function highlighted(value) {
   const source = JSON.stringify(value, null, 2);
   const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g;
@@ -46,12 +46,12 @@ export function highlighted(value) {
   return [...pieces, source.slice(end)];
 }
 
-/** Tells screen readers what happened. */
+/** Sends a message to screen readers. */
 export function announce(text) {
   document.getElementById('announcer').textContent = text;
 }
 
-/** A titled block of code; `text()` gives what its button copies. */
+/** A block of code with a title. `text()` returns the text for the copy button. */
 export function codeBlock(title, code, text) {
   const button = el('button', { type: 'button', className: 'copy' }, 'Copy');
   const block = el('pre', { tabIndex: 0, ariaLabel: title }, code);
@@ -72,6 +72,6 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false; // browsers keep the clipboard from pages on plain http, except on localhost
+    return false; // browsers allow the clipboard only on https and localhost
   }
 }

@@ -1,9 +1,9 @@
-/** What the page shows, computed from the OpenAPI document. Nothing here touches the DOM. */
+/** Computes the content of the page from the OpenAPI document, without the DOM. */
 
 const VERBS = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** The document as it is read: domains, their services, their operations. */
-export function catalogue(doc) {
+/** The domains of the document, with their services and operations. */
+export function buildCatalog(doc) {
   const operations = Object.entries(doc.paths).flatMap(([path, item]) =>
     VERBS.filter((verb) => item[verb]).map((verb) => toOperation(path, verb, item[verb])),
   );
@@ -35,7 +35,7 @@ function toOperation(path, verb, operation) {
     event,
     isPublic: operation.security !== undefined,
     body: operation.requestBody?.content['application/json'],
-    answer: operation.responses[200],
+    response: operation.responses[200],
   };
 }
 
@@ -45,10 +45,13 @@ function titleOf(method) {
   return [first, ...rest.map((word) => word.toLowerCase())].join(' ');
 }
 
-/** What the contract calls a parameter: `parent`, though OpenAPI has one name for all variables in one place of a path. */
+/**
+ * The name of a parameter in the contract, such as `parent`. In OpenAPI, all methods of a path share the names of its
+ * variables.
+ */
 export const labelOf = ({ name, 'x-wharf-field': field }) => field?.split('.').at(-1) ?? name;
 
-/** The path in pieces, so that variables can be set apart: `['/iam/v2/groups/', { variable: 'uid' }]`. */
+/** Splits the path at its variables: `['/iam/v2/groups/', { variable: 'uid' }]`. */
 export function pathPieces(operation) {
   const labels = new Map(operation.parameters.map((parameter) => [parameter.name, labelOf(parameter)]));
   return operation.path
@@ -57,7 +60,7 @@ export function pathPieces(operation) {
     .map((piece) => (piece.startsWith('{') ? { variable: labels.get(piece.slice(1, -1)) } : piece));
 }
 
-/** Whether every word of the filter occurs somewhere in what names the operation. */
+/** Whether every word of the filter occurs in the names, the path or the capabilities of the operation. */
 export function matches(operation, service, filter) {
   const text = [
     operation.verb,
@@ -75,7 +78,7 @@ export function matches(operation, service, filter) {
     .every((word) => text.includes(word));
 }
 
-/** Follows references and merges `allOf`; what stands beside a reference wins. */
+/** Follows references and merges `allOf`. Keywords next to a reference override it. */
 export function resolve(doc, schema) {
   const { $ref, allOf = [], ...own } = schema;
   const parts = [...allOf];
@@ -91,7 +94,7 @@ export function resolve(doc, schema) {
   return Object.assign({}, ...merged, own, required.length > 0 ? { required } : {});
 }
 
-/** `Group`, `list of string`, `timestamp`: the type in a word or two. */
+/** A short name of the type, such as `Group`, `list of string` or `timestamp`. */
 export function typeText(doc, schema) {
   if (schema.items !== undefined) return `list of ${typeText(doc, schema.items)}`;
   if (schema.additionalProperties !== undefined) return `map of ${typeText(doc, schema.additionalProperties)}`;
@@ -103,16 +106,16 @@ export function typeText(doc, schema) {
   return schema.format ?? schema.type ?? 'object';
 }
 
-/** The schema that holds the fields or values: that of the element for lists and maps. */
+/** The schema of the elements for lists and maps, otherwise the schema itself. */
 export function innermost(doc, schema) {
   const inner = schema.items ?? schema.additionalProperties;
   return inner === undefined ? resolve(doc, schema) : innermost(doc, inner);
 }
 
-/** Whether commas separate the values of a parameter; in the JSON text of a message they do not. */
+/** Whether commas separate the values of a parameter. In a list of JSON texts they do not. */
 export const isPlainList = ({ items }) => items !== undefined && items.contentSchema === undefined;
 
-/** Path and query for the values that were entered, by parameter name; an empty value is not sent. */
+/** Path and query for the entered values, by parameter name. Empty values are not sent. */
 export function requestTarget(operation, values) {
   const query = new URLSearchParams();
   let path = operation.path;
@@ -123,15 +126,18 @@ export function requestTarget(operation, values) {
       const sent = parameter['x-wharf-slashes'] ? encoded.replaceAll('%2F', '/') : encoded;
       path = value === '' ? path.replace(`/{${parameter.name}}`, '') : path.replace(`{${parameter.name}}`, () => sent);
     } else if (value !== '') {
-      const all = isPlainList(parameter.schema) ? value.split(',') : [value];
-      for (const one of all) query.append(parameter.name, one.trim());
+      const items = isPlainList(parameter.schema) ? value.split(',') : [value];
+      for (const item of items) query.append(parameter.name, item.trim());
     }
   }
   const text = query.toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The same request for a shell, with examples where something is missing. The token stays a variable, so that the line can be shared. */
+/**
+ * The curl command of a request, with examples for missing required values. The token is a shell variable, so that the
+ * command can be shared.
+ */
 export function curlCommand(server, operation, values, body) {
   const missing = operation.parameters.filter(
     (parameter) => parameter.required && !parameter['x-wharf-optional'] && !values[parameter.name],

@@ -2,7 +2,7 @@ import { el } from './dom.js';
 import { matches } from './model.js';
 import { verbBadge } from './operation.js';
 
-/** The list of everything on the left, with its filter. */
+/** The list of all operations on the left, with its filter. */
 export function createNavigation(domains) {
   const nav = document.getElementById('navigation');
   const filter = document.getElementById('filter');
@@ -14,24 +14,24 @@ export function createNavigation(domains) {
     entries: services.filter((entry) => domain.services.includes(entry.service)),
   }));
   for (const { element, entries } of groups) element.append(...entries.map((entry) => entry.element));
-  const none = el('p', { className: 'quiet', hidden: true }, 'Nothing matches.');
-  document.getElementById('links').append(...groups.map((group) => group.element), none);
+  const noMatch = el('p', { className: 'muted', hidden: true }, 'No operation matches.');
+  document.getElementById('links').append(...groups.map((group) => group.element), noMatch);
 
   let current;
 
-  function apply() {
+  function applyFilter() {
     const text = filter.value.trim();
-    let found = 0;
+    let matchCount = 0;
     for (const { service, element, links } of services) {
       for (const { operation, item } of links) item.hidden = !matches(operation, service, text);
-      const shown = links.filter(({ item }) => !item.hidden).length;
-      found += shown;
-      element.hidden = shown === 0;
+      const visibleCount = links.filter(({ item }) => !item.hidden).length;
+      matchCount += visibleCount;
+      element.hidden = visibleCount === 0;
       element.open = text !== '' || service === current?.service;
     }
     for (const { element, entries } of groups) element.hidden = entries.every((entry) => entry.element.hidden);
-    none.hidden = found > 0;
-    count.textContent = text === '' ? '' : `Operations that match: ${found}`;
+    noMatch.hidden = matchCount > 0;
+    count.textContent = text === '' ? '' : `Matching operations: ${matchCount}`;
   }
 
   function toggle(open) {
@@ -39,7 +39,7 @@ export function createNavigation(domains) {
     menu.setAttribute('aria-expanded', String(open));
   }
 
-  filter.addEventListener('input', apply);
+  filter.addEventListener('input', applyFilter);
   menu.addEventListener('click', () => {
     toggle(!nav.classList.contains('open'));
     if (nav.classList.contains('open')) filter.focus();
@@ -60,11 +60,11 @@ export function createNavigation(domains) {
   });
 
   return {
-    /** Marks where the reader is. */
-    mark(service, operation) {
-      const moved = current?.service !== service;
+    /** Highlights the current operation. */
+    setCurrent(service, operation) {
+      const isOtherService = current?.service !== service;
       current = { service };
-      if (moved && filter.value === '') apply();
+      if (isOtherService && filter.value === '') applyFilter();
       for (const entry of services) {
         for (const { operation: candidate, link } of entry.links) {
           if (candidate === operation) {

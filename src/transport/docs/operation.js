@@ -1,9 +1,9 @@
 import { codeBlock, el, foldable, highlighted, inline, prose } from './dom.js';
 import { labelOf, pathPieces, resolve, typeText } from './model.js';
 import { requestPanel } from './request.js';
-import { mark, schemaTree, valueList } from './schema.js';
+import { badge, schemaTree, valueList } from './schema.js';
 
-/** One operation: what it does on the left, how to call it on the right. */
+/** One operation: its description on the left, its request and response examples on the right. */
 export function operationView(doc, operation) {
   const heading = el(
     'h2',
@@ -20,14 +20,14 @@ export function operationView(doc, operation) {
       { className: 'columns' },
       el(
         'div',
-        { className: 'explain' },
+        { className: 'reference' },
         prose(operation.description),
         facts(operation),
         parameterTable(doc, operation),
         operation.body ? part('Request body', schemaTree(doc, operation.body.schema)) : undefined,
-        part('Answer', answer(doc, operation)),
+        part('Response', responseSchema(doc, operation)),
       ),
-      el('div', { className: 'practise' }, requestPanel(doc, operation), exampleAnswer(operation)),
+      el('div', { className: 'examples' }, requestPanel(doc, operation), exampleResponse(operation)),
     ),
   );
 }
@@ -63,7 +63,7 @@ function facts(operation) {
 
 function parameterTable(doc, operation) {
   if (operation.parameters.length === 0) return undefined;
-  const heads = ['Parameter', 'Meaning'];
+  const heads = ['Parameter', 'Description'];
   const table = el(
     'table',
     {},
@@ -98,29 +98,29 @@ function parameterRow(doc, parameter) {
       el('code', { className: 'key' }, foldable(labelOf(parameter))),
       el(
         'span',
-        { className: 'place' },
+        { className: 'location' },
         `${parameter.in}, ${typeText(doc, parameter.schema)}`,
-        required ? mark('required') : undefined,
+        required ? badge('required') : undefined,
       ),
     ),
-    el('td', {}, prose(parameter.description), more(doc, value)),
+    el('td', {}, prose(parameter.description), valueDetails(doc, value)),
   );
 }
 
-function more(doc, { enum: values, contentSchema, ...rest }) {
-  const opened = (title, content) => el('details', { className: 'more' }, el('summary', {}, title), content);
-  if (values !== undefined) return opened(`${values.length} values`, valueList({ enum: values, ...rest }));
-  if (contentSchema !== undefined) return opened('Its fields', schemaTree(doc, contentSchema));
+function valueDetails(doc, { enum: values, contentSchema, ...rest }) {
+  const expandable = (title, content) => el('details', { className: 'more' }, el('summary', {}, title), content);
+  if (values !== undefined) return expandable(`${values.length} values`, valueList({ enum: values, ...rest }));
+  if (contentSchema !== undefined) return expandable('Fields', schemaTree(doc, contentSchema));
   return undefined;
 }
 
-function answer(doc, operation) {
-  const schema = operation.answer.content?.['application/json'].schema;
-  return schema === undefined ? prose(operation.answer.description) : schemaTree(doc, schema);
+function responseSchema(doc, operation) {
+  const schema = operation.response.content?.['application/json'].schema;
+  return schema === undefined ? prose(operation.response.description) : schemaTree(doc, schema);
 }
 
-function exampleAnswer(operation) {
-  const example = operation.answer.content?.['application/json'].example;
+function exampleResponse(operation) {
+  const example = operation.response.content?.['application/json'].example;
   if (example === undefined) return undefined;
-  return codeBlock('Answer, 200', el('code', {}, highlighted(example)), () => JSON.stringify(example, null, 2));
+  return codeBlock('Response 200', el('code', {}, highlighted(example)), () => JSON.stringify(example, null, 2));
 }

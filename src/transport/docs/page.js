@@ -1,5 +1,5 @@
 import { codeBlock, el, highlighted, prose } from './dom.js';
-import { catalogue, curlCommand } from './model.js';
+import { buildCatalog, curlCommand } from './model.js';
 import { createNavigation } from './navigation.js';
 import { operationView } from './operation.js';
 
@@ -7,29 +7,29 @@ const main = document.getElementById('main');
 
 async function start() {
   const response = await fetch('/openapi.json');
-  if (!response.ok) throw new Error(`/openapi.json answered ${response.status}`);
+  if (!response.ok) throw new Error(`/openapi.json returned status ${response.status}`);
   const doc = await response.json();
-  const domains = catalogue(doc);
+  const domains = buildCatalog(doc);
   document.getElementById('version').textContent = doc.info.version;
 
   const navigation = createNavigation(domains);
   const services = domains.flatMap((domain) => domain.services);
-  let shown;
+  let shownService;
 
-  /** Shows what the address names: an operation within its service, a service, or else the front page. */
+  /** Shows the operation or service in the fragment of the URL, or the front page. */
   function route() {
     const id = location.hash.slice(1);
     const service = services.find(
       (candidate) => candidate.id === id || candidate.operations.some((operation) => operation.id === id),
     );
     navigation.close();
-    if (service !== shown || main.childElementCount === 0) {
+    if (service !== shownService || main.childElementCount === 0) {
       main.replaceChildren(...(service === undefined ? frontPage(doc, domains) : servicePage(doc, service)));
-      shown = service;
-      if (service !== undefined) watch(service, navigation);
+      shownService = service;
+      if (service !== undefined) followScrolling(service, navigation);
     }
     const operation = service?.operations.find((candidate) => candidate.id === id);
-    navigation.mark(service, operation);
+    navigation.setCurrent(service, operation);
     document.title = [operation?.title ?? service?.title, `${doc.info.title} API`].filter(Boolean).join(' · ');
     const target = document.getElementById(id);
     if (target === null) scrollTo(0, 0);
@@ -39,7 +39,7 @@ async function start() {
 
   addEventListener('hashchange', () => route().querySelector('h1 a, h2 a')?.focus({ preventScroll: true }));
   document.getElementById('skip').addEventListener('click', (event) => {
-    event.preventDefault(); // the address holds the operation
+    event.preventDefault(); // the fragment of the URL names the operation
     main.focus();
   });
   main.replaceChildren();
@@ -50,7 +50,7 @@ function servicePage(doc, service) {
   return [
     el(
       'header',
-      { className: 'opening', id: service.id },
+      { className: 'page-header', id: service.id },
       el('h1', {}, el('a', { className: 'self', href: `#${service.id}` }, service.title)),
       prose(service.description),
     ),
@@ -58,14 +58,14 @@ function servicePage(doc, service) {
   ];
 }
 
-/** Keeps the mark in the navigation at the operation that is being read. */
-function watch(service, navigation) {
+/** Highlights the visible operation in the navigation while the user scrolls. */
+function followScrolling(service, navigation) {
   const visible = new Set();
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries) visible[isIntersecting ? 'add' : 'delete'](target.id);
       const first = service.operations.find((operation) => visible.has(operation.id));
-      if (first !== undefined) navigation.mark(service, first);
+      if (first !== undefined) navigation.setCurrent(service, first);
     },
     { rootMargin: '-25% 0px -55% 0px' },
   );
@@ -85,7 +85,7 @@ function frontPage(doc, domains) {
   return [
     el(
       'header',
-      { className: 'opening hero' },
+      { className: 'page-header hero' },
       el('p', { className: 'kicker' }, doc.info.title),
       el('h1', {}, doc.info.summary),
       el('p', { className: 'lead' }, lead),
@@ -95,16 +95,16 @@ function frontPage(doc, domains) {
       { className: 'columns' },
       el(
         'section',
-        { className: 'explain' },
+        { className: 'reference' },
         el('h2', {}, 'How it works'),
         prose(rest.join('\n\n')),
-        codeBlock('An error', el('code', {}, highlighted(error)), () => JSON.stringify(error, null, 2)),
+        codeBlock('Example of an error', el('code', {}, highlighted(error)), () => JSON.stringify(error, null, 2)),
       ),
       el(
         'div',
-        { className: 'practise' },
-        codeBlock('Base address', el('code', {}, server), () => server),
-        codeBlock('First calls', el('code', {}, lines.join('\n\n')), () => lines.join('\n\n')),
+        { className: 'examples' },
+        codeBlock('Base URL', el('code', {}, server), () => server),
+        codeBlock('First requests', el('code', {}, lines.join('\n\n')), () => lines.join('\n\n')),
       ),
     ),
     ...domains.map((domain) =>
@@ -126,11 +126,11 @@ const card = (service) =>
     el('span', {}, service.description.split(/[.:](?: |$)/)[0]),
     el(
       'span',
-      { className: 'quiet' },
+      { className: 'muted' },
       service.operations.length === 1 ? '1 operation' : `${service.operations.length} operations`,
     ),
   );
 
 start().catch((error) => {
-  main.replaceChildren(el('p', { className: 'loading' }, `The contract could not be loaded: ${error.message}`));
+  main.replaceChildren(el('p', { className: 'loading' }, `The API description could not be loaded: ${error.message}`));
 });

@@ -14,7 +14,7 @@ function inner(tag: 'style' | 'script'): string {
   return found[1];
 }
 
-test('the page holds its own style and script, and the policy knows both', () => {
+test('the page contains its style and script, and the policy has the hashes of both', () => {
   for (const tag of ['style', 'script'] as const) {
     const hash = createHash('sha256').update(inner(tag)).digest('base64');
     assert.ok(contentSecurityPolicy.includes(`${tag}-src 'sha256-${hash}'`), tag);
@@ -22,31 +22,33 @@ test('the page holds its own style and script, and the policy knows both', () =>
   }
 });
 
-test('the joined scripts are one program', () => {
+test('the scripts together are one valid program', () => {
   assert.doesNotThrow(() => new Script(inner('script')));
   assert.doesNotMatch(inner('script'), /^(import|export)\b/m);
 });
 
-test('nothing comes from elsewhere, and no data becomes markup', () => {
+test('the page loads nothing from other servers, and no data becomes markup', () => {
   const addresses = html.match(/\b(?:https?:)?\/\/[a-z][\w.-]*\.[a-z]+[^\s'"`)]*/g) ?? [];
-  assert.deepEqual(addresses, ['http://www.w3.org/2000/svg'], 'a namespace, which nobody fetches');
+  assert.deepEqual(addresses, ['http://www.w3.org/2000/svg'], 'a namespace, which is not fetched');
   assert.doesNotMatch(inner('style'), /@import|url\(/);
   assert.doesNotMatch(inner('script'), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Storage|cookie/);
   assert.doesNotMatch(html.replace(inner('script'), ''), /\s(?:on\w+|style)=/, 'the policy would block it');
 });
 
-/** What the page computes, without a browser. */
+/** The functions of model.js. */
 interface Model {
-  catalogue(doc: unknown): { title: string; services: { id: string; title: string; operations: Shown[] }[] }[];
-  pathPieces(operation: Shown): unknown[];
-  matches(operation: Shown, service: { title: string }, filter: string): boolean;
-  requestTarget(operation: Shown, values: Record<string, string>): string;
-  curlCommand(server: string, operation: Shown, values: Record<string, string>, body?: string): string;
+  buildCatalog(
+    doc: unknown,
+  ): { title: string; services: { id: string; title: string; operations: PageOperation[] }[] }[];
+  pathPieces(operation: PageOperation): unknown[];
+  matches(operation: PageOperation, service: { title: string }, filter: string): boolean;
+  requestTarget(operation: PageOperation, values: Record<string, string>): string;
+  curlCommand(server: string, operation: PageOperation, values: Record<string, string>, body?: string): string;
   resolve(doc: unknown, schema: object): { required?: string[]; properties: object };
   typeText(doc: unknown, schema: object): string;
 }
 
-interface Shown {
+interface PageOperation {
   readonly id: string;
   readonly title: string;
   readonly access: string;
@@ -58,19 +60,19 @@ interface Shown {
 const model: Model = await import(new URL('model.js', import.meta.url).href);
 const methods = methodTable(files);
 const doc = openapi(methods, { serverUrl: 'https://wharf.example.com', version: '1.2.3' });
-const domains = model.catalogue(doc);
-const shown = domains.flatMap(({ services }) => services.flatMap(({ operations }) => operations));
+const domains = model.buildCatalog(doc);
+const operationsOnPage = domains.flatMap(({ services }) => services.flatMap(({ operations }) => operations));
 
-function find(id: string): Shown {
-  const operation = shown.find((candidate) => candidate.id === id);
+function find(id: string): PageOperation {
+  const operation = operationsOnPage.find((candidate) => candidate.id === id);
   assert.ok(operation, id);
   return operation;
 }
 
 test('the page shows every operation once, under its domain', () => {
   const routes = methods.flatMap((method) => method.routes).length;
-  assert.equal(shown.length, routes);
-  assert.equal(new Set(shown).size, routes);
+  assert.equal(operationsOnPage.length, routes);
+  assert.equal(new Set(operationsOnPage).size, routes);
   assert.equal(domains[0]?.title, 'IAM');
   const create = find('GroupsService_CreateGroup');
   assert.equal(create.title, 'Create group');
@@ -80,7 +82,7 @@ test('the page shows every operation once, under its domain', () => {
   assert.deepEqual(model.pathPieces(create), ['/iam/v2/groups/', { variable: 'parent' }]);
 });
 
-test('requests keep slashes in uids, repeat lists and leave out what is empty', () => {
+test('requests keep slashes in uids, repeat lists and omit empty values', () => {
   const get = find('GroupsService_GetGroup');
   assert.equal(model.requestTarget(get, { uid: 'ab/c d' }), '/iam/v2/groups/ab/c%20d');
   const size = find('ImagesService_GetSize');
@@ -95,7 +97,7 @@ test('requests keep slashes in uids, repeat lists and leave out what is empty', 
   );
 });
 
-test('curl lines can be pasted, and never hold the token', () => {
+test('curl commands are quoted, and never contain the token', () => {
   assert.equal(model.curlCommand('http://x', find('PingService_Ping'), {}), "curl 'http://x/ping/v2/ping'");
   assert.equal(
     model.curlCommand('http://x', find('GroupsService_UpdateGroup'), { uid: 'ab' }, `{"description":"it's"}`),
@@ -113,7 +115,7 @@ test('curl lines can be pasted, and never hold the token', () => {
   );
 });
 
-test('the filter looks for every word, in names, paths and capabilities', () => {
+test('the filter searches every word in names, paths and capabilities', () => {
   const groups = { title: 'Groups' };
   const remove = find('GroupsService_DeleteGroup');
   for (const filter of ['', 'delete', 'GROUP iam', 'groups.delete', '/iam/v2/groups/']) {
@@ -122,7 +124,7 @@ test('the filter looks for every word, in names, paths and capabilities', () => 
   assert.ok(!model.matches(remove, groups, 'delete repo'));
 });
 
-test('schemas are resolved, with what their parts require', () => {
+test('schemas are resolved with the required fields of their parts', () => {
   const invite = model.resolve(doc, find('GroupInvitesService_CreateGroupInvite').body?.schema ?? {});
   assert.deepEqual(invite.required?.toSorted(), ['roleUid', 'ttl']);
   assert.ok('ttl' in invite.properties);

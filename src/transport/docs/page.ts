@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 export interface Page {
   readonly html: string;
-  /** Allows the page its own style and script, requests to this server, and nothing else. */
+  /** Allows only the style and script of the page, and requests to this server. */
   readonly contentSecurityPolicy: string;
 }
 
@@ -11,16 +11,17 @@ const read = (name: string): string => readFileSync(new URL(name, import.meta.ur
 
 const styles = ['page.css', 'content.css', 'code.css'];
 
-/** In the order in which they use each other. */
+/** In the order of their dependencies. */
 const scripts = ['dom.js', 'model.js', 'schema.js', 'request.js', 'operation.js', 'navigation.js', 'page.js'];
 
-/** On disk the scripts are modules that import each other; in the page they share one scope, so those words go. */
-const joined = (source: string): string => source.replaceAll(/^import .*;\n/gm, '').replaceAll(/^export /gm, '');
+/** Removes `import` and `export`: on disk the scripts are modules, in the page they share one scope. */
+const withoutModuleSyntax = (source: string): string =>
+  source.replaceAll(/^import .*;\n/gm, '').replaceAll(/^export /gm, '');
 
-/** Puts the API page together: one file that needs nothing but `/openapi.json`. */
+/** Assembles the API page from its sources. The page is one file and loads only `/openapi.json`. */
 export function assemblePage(): Page {
   const style = styles.map(read).join('\n');
-  const script = scripts.map((name) => joined(read(name))).join('\n');
+  const script = scripts.map((name) => withoutModuleSyntax(read(name))).join('\n');
   const html = read('page.html')
     .replace('/* style */', () => style)
     .replace('/* script */', () => script);

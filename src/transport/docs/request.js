@@ -1,11 +1,11 @@
 import { announce, codeBlock, el, highlighted } from './dom.js';
 import { curlCommand, isPlainList, labelOf, requestTarget, resolve } from './model.js';
-import { mark } from './schema.js';
+import { badge } from './schema.js';
 
-/** Kept in memory for as long as the page is open, and nowhere else. */
+/** The token that the user entered. It is in memory only, and lost when the page is closed. */
 let token = '';
 
-/** The right-hand column of an operation: a curl line that follows the form, the form itself, and the answer. */
+/** The request of an operation: the curl command, a form that changes it, and the response. */
 export function requestPanel(doc, operation) {
   const values = {};
   let body = operation.body === undefined ? undefined : JSON.stringify(operation.body.example, null, 2);
@@ -45,7 +45,7 @@ export function requestPanel(doc, operation) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     submit.disabled = true;
-    output.replaceChildren(el('p', { className: 'quiet' }, 'Waiting for the answer…'));
+    output.replaceChildren(el('p', { className: 'muted' }, 'Waiting for the response…'));
     output.replaceChildren(...(await send(operation, requestTarget(operation, values), body)));
     submit.disabled = false;
   });
@@ -65,20 +65,20 @@ async function send(operation, target, body) {
     const response = await fetch(target, { method: operation.verb, headers, body, credentials: 'omit' });
     const text = await response.text();
     const time = `${Math.round(performance.now() - start)} ms`;
-    announce(`Answer: ${response.status}`);
+    announce(`Response: ${response.status}`);
     return [
       el(
         'p',
-        { className: `status ${response.ok ? 'good' : 'bad'}` },
+        { className: `status ${response.ok ? 'ok' : 'error'}` },
         el('strong', {}, String(response.status)),
         ` ${response.statusText}`,
-        el('span', { className: 'quiet' }, time),
+        el('span', { className: 'muted' }, time),
       ),
-      text === '' ? el('p', { className: 'quiet' }, 'No body.') : codeBlock('Answer', readable(text), () => text),
+      text === '' ? el('p', { className: 'muted' }, 'No body.') : codeBlock('Response', readable(text), () => text),
     ];
   } catch (error) {
     announce('The request failed');
-    return [el('p', { className: 'status bad' }, `No answer: ${error.message}`)];
+    return [el('p', { className: 'status error' }, `No response: ${error.message}`)];
   }
 }
 
@@ -94,7 +94,7 @@ function labelled(id, label, required, control) {
   return el(
     'div',
     { className: 'field' },
-    el('label', { htmlFor: id }, label, required ? mark('required') : undefined),
+    el('label', { htmlFor: id }, label, required ? badge('required') : undefined),
     control,
   );
 }
@@ -105,7 +105,7 @@ function tokenField() {
     id,
     type: 'password',
     value: token,
-    placeholder: 'Kept in memory only',
+    placeholder: 'Not stored by this page',
     autocomplete: 'off',
   });
   input.addEventListener('focus', () => {
@@ -136,7 +136,7 @@ function parameterField(doc, operation, parameter, change) {
 }
 
 function hintFor(schema, { example }) {
-  if (isPlainList(schema)) return 'several, separated by commas';
+  if (isPlainList(schema)) return 'one or more, separated by commas';
   return String(example ?? schema.default ?? '');
 }
 

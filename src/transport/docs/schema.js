@@ -1,13 +1,13 @@
 import { el, prose } from './dom.js';
 import { innermost, resolve, typeText } from './model.js';
 
-/** The fields of a schema as an indented tree. Levels below the first are built when they are opened. */
+/** The fields of a schema as an indented tree. Nested levels are built when the user opens them. */
 export function schemaTree(doc, schema) {
   const { properties, required = [], description } = resolve(doc, schema);
   const rows = Object.entries(properties ?? {}).map(([name, field]) =>
     fieldRow(doc, name, field, required.includes(name)),
   );
-  if (rows.length === 0) return el('p', { className: 'quiet' }, 'An object without fields.');
+  if (rows.length === 0) return el('p', { className: 'muted' }, 'No fields.');
   const note = description === undefined ? [] : prose(description);
   return el('div', { className: 'schema' }, note, el('ul', { className: 'tree' }, rows));
 }
@@ -16,10 +16,10 @@ function fieldRow(doc, name, field, required) {
   const head = [
     el('code', { className: 'key' }, name),
     el('span', { className: 'type' }, typeText(doc, field)),
-    required ? mark('required') : undefined,
-    field.readOnly ? mark('read-only') : undefined,
-    field.writeOnly ? mark('write-only') : undefined,
-    field.deprecated ? mark('deprecated') : undefined,
+    required ? badge('required') : undefined,
+    field.readOnly ? badge('read-only') : undefined,
+    field.writeOnly ? badge('write-only') : undefined,
+    field.deprecated ? badge('deprecated') : undefined,
   ];
   const note = el('div', { className: 'note' }, prose(field.description));
   const inner = innermost(doc, field);
@@ -27,22 +27,22 @@ function fieldRow(doc, name, field, required) {
     return el(
       'li',
       {},
-      lazily(head, () => schemaTree(doc, inner)),
+      buildOnOpen(head, () => schemaTree(doc, inner)),
       note,
     );
   if (inner.enum !== undefined)
     return el(
       'li',
       {},
-      lazily(head, () => valueList(inner)),
+      buildOnOpen(head, () => valueList(inner)),
       note,
     );
   return el('li', {}, el('div', { className: 'row' }, head), note);
 }
 
-export const mark = (text) => el('span', { className: `mark ${text}` }, text);
+export const badge = (text) => el('span', { className: `mark ${text}` }, text);
 
-function lazily(head, build) {
+function buildOnOpen(head, build) {
   const details = el('details', {}, el('summary', { className: 'row' }, head));
   details.addEventListener('toggle', () => details.append(build()), { once: true });
   return details;

@@ -1,32 +1,32 @@
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf';
 import { ApiError, Code } from '../../base/errors.ts';
 
-/** An answer that comes in pages and leaves as one message. */
-export interface CollectedPages {
-  add(page: Message): void;
-  /** The whole message, with its last page. */
+/** A response that the pipeline produces in parts and gRPC sends as one message. */
+export interface CollectedList {
+  add(part: Message): void;
+  /** Returns the encoding of the whole message, including the last part. */
   end(last: Message): Buffer;
 }
 
 /**
- * gRPC says how long a message is before it sends the first byte, so all pages must be there by then. What is held of them is
- * their encoding alone, and no more than `maxBytes` of it.
+ * Collects the encoded parts, because gRPC sends the length of a message before its first byte. Throws
+ * RESOURCE_EXHAUSTED when they exceed `maxBytes`.
  */
-export function collectPages(type: DescMessage, maxBytes: number): CollectedPages {
-  const pages: Uint8Array[] = [];
+export function collectList(type: DescMessage, maxBytes: number): CollectedList {
+  const parts: Uint8Array[] = [];
   let bytes = 0;
   return {
-    add(page) {
-      const encoded = toBinary(type, page);
+    add(part) {
+      const encoded = toBinary(type, part);
       bytes += encoded.byteLength;
       if (bytes > maxBytes) throw tooLong(maxBytes);
-      pages.push(encoded);
+      parts.push(encoded);
     },
     end(last) {
-      // The call is over and counted as a success: one page more is no reason to refuse it now.
-      pages.push(toBinary(type, last));
-      // Emptied, since the library makes a copy of its own next.
-      return Buffer.concat(pages.splice(0));
+      // Not checked against the limit, because the call has already succeeded.
+      parts.push(toBinary(type, last));
+      // The array is emptied to free the parts, because grpc-js copies the result.
+      return Buffer.concat(parts.splice(0));
     },
   };
 }
@@ -34,5 +34,5 @@ export function collectPages(type: DescMessage, maxBytes: number): CollectedPage
 const tooLong = (maxBytes: number): ApiError =>
   new ApiError(
     Code.RESOURCE_EXHAUSTED,
-    `Resource exhausted: the list takes more than ${maxBytes / 1024 / 1024} MiB, which is the most for one gRPC message; narrow the filter, read pages of v2, or read it over REST`,
+    `Resource exhausted: the list exceeds ${maxBytes / 1024 / 1024} MiB, the limit for one gRPC message; narrow the filter, use the paged List method of v2, or use REST`,
   );

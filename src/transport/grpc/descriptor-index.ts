@@ -1,13 +1,13 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import { nestedTypes } from '@bufbuild/protobuf/reflect';
 
-/** Finds the file of everything that has a name. */
+/** Finds the file that declares a name. */
 export interface DescriptorIndex {
-  /** Only those of the files themselves, not of what they import. */
+  /** The services of the given files, without those of their imports. */
   readonly services: readonly string[];
   readonly byName: ReadonlyMap<string, DescFile>;
   readonly bySymbol: ReadonlyMap<string, DescFile>;
-  /** By the extended message and the number of the extension. */
+  /** By the name of the extended message and the number of the extension. */
   readonly extensions: ReadonlyMap<string, ReadonlyMap<number, DescFile>>;
 }
 
@@ -27,8 +27,8 @@ export function indexFiles(files: readonly DescFile[]): DescriptorIndex {
           for (const { name } of type.methods) bySymbol.set(`${type.typeName}.${name}`, file);
           break;
         case 'extension': {
-          const known = extensions.get(type.extendee.typeName) ?? new Map();
-          extensions.set(type.extendee.typeName, known.set(type.number, file));
+          const byNumber = extensions.get(type.extendee.typeName) ?? new Map();
+          extensions.set(type.extendee.typeName, byNumber.set(type.number, file));
           break;
         }
       }
@@ -38,14 +38,14 @@ export function indexFiles(files: readonly DescFile[]): DescriptorIndex {
   return { services, byName, bySymbol, extensions };
 }
 
-/** The files and all that they import, each once. */
+/** The files and all files that they import, directly or indirectly, each once. */
 export function withDependencies(files: readonly DescFile[]): Iterable<DescFile> {
-  const found = new Map<string, DescFile>();
+  const visited = new Map<string, DescFile>();
   const visit = (file: DescFile) => {
-    if (found.has(file.proto.name)) return;
-    found.set(file.proto.name, file);
+    if (visited.has(file.proto.name)) return;
+    visited.set(file.proto.name, file);
     file.dependencies.forEach(visit);
   };
   files.forEach(visit);
-  return found.values();
+  return visited.values();
 }

@@ -5,12 +5,12 @@ import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, invalid, invalidFields, notFound, precondition } from '../../base/errors.ts';
 import { BadRequestSchema } from '../../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
-import { failure, shorten } from './error-metadata.ts';
+import { grpcStatusOf, shorten } from './error-metadata.ts';
 
 const context = { domain: 'iam', serviceDomain: 'wharfinger.dev', requestId: 'r'.repeat(128) };
 
 function sent(error: ApiError) {
-  const { details: message, metadata } = failure(error, context);
+  const { details: message, metadata } = grpcStatusOf(error, context);
   const [details] = metadata.get('grpc-status-details-bin');
   assert.ok(details instanceof Buffer);
   const status = fromBinary(StatusSchema, details);
@@ -21,7 +21,7 @@ function sent(error: ApiError) {
 const violations = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ field: `items[${at}].name`, description: 'must not be empty' }));
 
-test('an error of usual size is sent as it is', () => {
+test('an error of usual size is sent unchanged', () => {
   const error = invalidFields(violations(20));
   const { message, status } = sent(error);
   assert.equal(message, error.message);
@@ -32,7 +32,7 @@ test('an error of usual size is sent as it is', () => {
   );
 });
 
-test('control characters stay out of the message', () => {
+test('control characters in the message are replaced', () => {
   assert.equal(sent(new ApiError(Code.ABORTED, 'a\r\nb\0c\x7fd')).message, 'a b c d');
 });
 
@@ -57,7 +57,7 @@ for (const [name, error] of [
   ['a long precondition', precondition(long, long, long)],
   ['long metadata', new ApiError(Code.PERMISSION_DENIED, long, [], { a: long, b: long })],
 ] as const) {
-  test(`no error exceeds what clients take: ${name}`, () => {
+  test(`no error exceeds the limit of clients: ${name}`, () => {
     const { bytes, message, status } = sent(error);
     assert.ok(bytes <= 7 * 1024, `${bytes} bytes`);
     assert.equal(status.details.length, error.details.length + 2);
@@ -66,7 +66,7 @@ for (const [name, error] of [
   });
 }
 
-test('shortening keeps what fits, and stops at the first that does not', () => {
+test('shortening keeps the violations up to the first that does not fit', () => {
   const short = { field: 'a', description: 'b' };
   const error = invalidFields([short, { field: 'c'.repeat(100), description: 'd' }, short]);
   const [detail] = shorten(error, 50).details;

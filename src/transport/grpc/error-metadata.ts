@@ -5,47 +5,47 @@ import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
 import { type ErrorContext, toStatus } from '../error-status.ts';
 
 /**
- * For message and details as they travel. The strictest clients (C++, Python, Java) take 8 KiB of headers
- * by default; what is above that would reach them as a broken connection instead of an error.
+ * The limit for message and details as they are sent. The strictest clients (C++, Python, Java) accept 8 KiB of headers
+ * by default. Above that, they see a broken connection instead of an error.
  */
 const HEADER_BYTES = 7 * 1024;
-/** Percent-encoding makes a message up to three times as long, base64 makes details a third longer. */
+/** Percent-encoding triples a message at most, base64 adds a third to the details. */
 const SHORT_MESSAGE_BYTES = 512;
 const SHORT_DETAILS_BYTES = 3 * 1024;
 const SHORT_TEXT_BYTES = 256;
 
-/** An error as gRPC sends it: code, message and the typed details of REST in `grpc-status-details-bin`. */
-export function failure(error: ApiError, context: ErrorContext): StatusObject {
-  // V8 dies of percent-encoding a huge text, so look at the length before anything else.
-  const whole = error.message.length > HEADER_BYTES ? undefined : encode(error, context);
+/** The gRPC status of an error: code, message, and in `grpc-status-details-bin` the same details as over REST. */
+export function grpcStatusOf(error: ApiError, context: ErrorContext): StatusObject {
+  // The length is checked first, because V8 runs out of memory when it percent-encodes a huge text.
+  const full = error.message.length > HEADER_BYTES ? undefined : encode(error, context);
   const { message, details } =
-    whole && size(whole) <= HEADER_BYTES ? whole : encode(shorten(error, SHORT_DETAILS_BYTES), context);
+    full && size(full) <= HEADER_BYTES ? full : encode(shorten(error, SHORT_DETAILS_BYTES), context);
   const metadata = new Metadata();
   metadata.set('x-request-id', context.requestId);
   metadata.set('grpc-status-details-bin', details);
   return { code: error.code, details: message, metadata };
 }
 
-interface Encoded {
+interface EncodedError {
   readonly message: string;
   readonly details: Buffer;
 }
 
-const encode = (error: ApiError, context: ErrorContext): Encoded => ({
+const encode = (error: ApiError, context: ErrorContext): EncodedError => ({
   message: error.message.toWellFormed().replace(/\p{Cc}+/gu, ' '),
   details: Buffer.from(toBinary(StatusSchema, toStatus(error, context))),
 });
 
-const size = ({ message, details }: Encoded): number =>
+const size = ({ message, details }: EncodedError): number =>
   encodeURI(message).length + Math.ceil(details.byteLength / 3) * 4;
 
-/** The same error with long texts clipped and only as many violations, first ones first, as `bytes` hold. */
+/** Shortens the texts of an error, and keeps only the first violations that fit into `bytes`. */
 export function shorten(error: ApiError, bytes: number): ApiError {
-  let left = bytes;
+  let remaining = bytes;
   const fits = (texts: object): boolean => {
-    for (const text of Object.values(texts)) left -= Buffer.byteLength(text) + 4;
-    left -= 4;
-    return left >= 0;
+    for (const text of Object.values(texts)) remaining -= Buffer.byteLength(text) + 4;
+    remaining -= 4;
+    return remaining >= 0;
   };
   const shortenDetail = (detail: Detail): Detail => {
     switch (detail.type) {
@@ -68,7 +68,7 @@ export function shorten(error: ApiError, bytes: number): ApiError {
 const clipAll = <T extends { readonly [K in keyof T]: string }>(texts: T): T =>
   Object.fromEntries(Object.entries<string>(texts).map(([key, text]) => [key, clip(text, SHORT_TEXT_BYTES)])) as T;
 
-/** Never ends in half a character. */
+/** Does not cut a character in half. */
 function clip(text: string, bytes: number): string {
   const encoded = Buffer.from(text);
   if (encoded.byteLength <= bytes) return text;

@@ -19,44 +19,44 @@ import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { requestIdOf } from '../request-id.ts';
-import { type CollectedPages, collectPages } from './collected-list.ts';
-import { failure } from './error-metadata.ts';
+import { type CollectedList, collectList } from './collected-list.ts';
+import { grpcStatusOf } from './error-metadata.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
 
-export interface GrpcOptions {
+export interface GrpcServerOptions {
   readonly methods: readonly Method[];
   readonly call: Dispatch;
-  /** What reflection shows. */
+  /** The files that reflection returns. */
   readonly files: () => readonly DescFile[];
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
-  /** Of a request. */
+  /** The limit for a request message. */
   readonly maxMessageBytes?: number;
-  /** Of an answer that is a list without pages. */
+  /** The limit for a response that is a list without pages. */
   readonly maxListBytes?: number;
-  /** After which a connection is told to come again: so nothing stays for ever, not even a request that never ends. */
+  /** The age at which a connection is closed, so that even a request that never ends is closed at last. */
   readonly maxConnectionMs?: number;
   readonly log: Log;
 }
 
-export interface Grpc {
+export interface GrpcServer {
   accept(socket: Socket): void;
-  /** Refuses new calls, lets the running ones end, and lets go of everything when all connections are `closed`. */
+  /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
   stop(closed: Promise<void>): Promise<void>;
 }
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
-/** Every method of the table over gRPC, with reflection and health. */
-export function createGrpc(options: GrpcOptions): Grpc {
-  const { methods, files, call: door, serviceDomain, newRequestId, log } = options;
+/** Serves every method of the table over gRPC, and also reflection and health checks. */
+export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+  const { methods, files, call: dispatch, serviceDomain, newRequestId, log } = options;
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
-  // The library would print header values that it cannot parse, and one of them may be a token.
+  // The library would print header values that it cannot parse, among them possibly a token.
   setLogVerbosity(logVerbosity.NONE);
   const server = new Server({
     'grpc.max_receive_message_length': maxMessageBytes,
-    // Each may hold a message that is not complete yet.
+    // Each stream may buffer an incomplete message.
     'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': maxConnectionMs / 12,
     'grpc.max_connection_age_ms': maxConnectionMs,
@@ -66,20 +66,22 @@ export function createGrpc(options: GrpcOptions): Grpc {
 
   for (const method of methods) {
     const { output } = method.desc;
-    const newPages = soleListField(output) && (() => collectPages(output, maxListBytes));
-    const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => answer(method, call, respond, newPages?.());
-    // Bytes pass through as they are: decoded here, malformed ones would be INTERNAL.
-    if (!server.register(`/${method.id}`, handler, same, same, 'unary')) throw new Error(`${method.id} is there twice`);
+    const newList = soleListField(output) && (() => collectList(output, maxListBytes));
+    const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => handle(method, call, respond, newList?.());
+    // Requests are decoded later: with an error in a deserializer the library would respond INTERNAL.
+    if (!server.register(`/${method.id}`, handler, unchanged, unchanged, 'unary')) {
+      throw new Error(`${method.id} is registered twice`);
+    }
   }
   addReflection(server, files);
   const health = addHealth(server, new Set(methods.map(({ id }) => id.slice(0, id.indexOf('/')))));
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
 
-  function answer(
+  function handle(
     method: Method,
     call: UnaryCall,
     respond: sendUnaryData<Buffer>,
-    pages: CollectedPages | undefined,
+    list: CollectedList | undefined,
   ): void {
     const requestId = requestIdOf((name) => first(call.metadata, name), newRequestId);
     const cancellation = createCancellation();
@@ -90,13 +92,13 @@ export function createGrpc(options: GrpcOptions): Grpc {
     };
     const fail = (error: unknown): void => {
       if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
-      const known = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
-      respond(failure(known, { domain: method.domain, serviceDomain, requestId }));
+      const apiError = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
+      respond(grpcStatusOf(apiError, { domain: method.domain, serviceDomain, requestId }));
     };
     const send = (message: Message): void => {
       let response: Buffer;
       try {
-        response = pages ? pages.end(message) : encode(method.desc.output, message);
+        response = list ? list.end(message) : encode(method.desc.output, message);
         if (headers) call.sendMetadata(headers);
       } catch (error) {
         fail(error);
@@ -108,7 +110,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
     };
     let message: MaybePromise<Message>;
     try {
-      message = door(incoming(method, call, requestId, cancellation, setHeader, pages?.add));
+      message = dispatch(incomingCall(method, call, requestId, cancellation, setHeader, list?.add));
     } catch (error) {
       fail(error);
       return;
@@ -118,7 +120,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
       return;
     }
     call.on('cancelled', cancellation.cancel);
-    // It also fires after every answer.
+    // Removed after the call, because 'cancelled' is also emitted after every response.
     message.finally(() => call.off('cancelled', cancellation.cancel)).then(send, fail);
   }
 
@@ -126,7 +128,7 @@ export function createGrpc(options: GrpcOptions): Grpc {
     accept: connections.injectConnection,
     async stop(closed) {
       health.stop();
-      // Its own word that all is over sometimes never comes, when a client leaves at this very moment.
+      // Its callback is not awaited: it is sometimes never called when a client disconnects at this moment.
       server.tryShutdown(() => {});
       await closed;
       server.forceShutdown();
@@ -134,15 +136,15 @@ export function createGrpc(options: GrpcOptions): Grpc {
   };
 }
 
-const same = (bytes: Buffer): Buffer => bytes;
+const unchanged = (bytes: Buffer): Buffer => bytes;
 
-function incoming(
+function incomingCall(
   method: Method,
   call: UnaryCall,
   requestId: string,
   cancellation: Cancellation,
   setHeader: (name: string, value: string) => void,
-  sendPage: IncomingCall['sendPage'],
+  sendPart: IncomingCall['sendPart'],
 ): IncomingCall {
   const deadline = Number(call.getDeadline());
   return {
@@ -154,7 +156,7 @@ function incoming(
     signal: cancellation.signal,
     deadline: Number.isFinite(deadline) ? deadline : undefined,
     setHeader,
-    sendPage,
+    sendPart,
     read: () => decode(method.desc.input, call.request),
   };
 }

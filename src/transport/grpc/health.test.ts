@@ -30,18 +30,18 @@ test('the server and each of its services are SERVING', async (t) => {
   await assert.rejects(check({ service: 'no.such.Service' }), { code: Code.NOT_FOUND });
 });
 
-test('who watches hears of the stop and does not hold it up', async (t) => {
+test('a watching client receives NOT_SERVING when the server stops, and does not delay the stop', async (t) => {
   const { address, stop } = await startServer(t);
   const { watch } = healthClient(t, address);
-  const known = watch({ service: '' });
+  const server = watch({ service: '' });
   const unknown = watch({ service: 'no.such.Service' });
-  assert.deepEqual(await once(known, 'data'), [{ status: 'SERVING' }]);
+  assert.deepEqual(await once(server, 'data'), [{ status: 'SERVING' }]);
   assert.deepEqual(await once(unknown, 'data'), [{ status: 'SERVICE_UNKNOWN' }]);
   unknown.cancel();
   unknown.on('error', () => {});
-  const heard = once(known, 'data');
-  const ended = once(known, 'end');
+  const received = once(server, 'data');
+  const ended = once(server, 'end');
   await stop();
-  assert.deepEqual(await heard, [{ status: 'NOT_SERVING' }]);
+  assert.deepEqual(await received, [{ status: 'NOT_SERVING' }]);
   await ended;
 });

@@ -15,7 +15,9 @@ import { withDependencies } from './descriptor-index.ts';
 
 const buf = fileURLToPath(new URL('../../../node_modules/.bin/buf', import.meta.url));
 
-/** The fields of a message whose fields are all texts, bytes, messages or small numbers. */
+// The tests read and write the wire format by field numbers, so that they do not depend on the generated code.
+
+/** The fields of a message whose fields are strings, bytes, messages or integers, as pairs of number and value. */
 function fieldsOf(bytes: Uint8Array): [field: number, value: Uint8Array | number][] {
   const reader = new BinaryReader(bytes);
   const fields: [number, Uint8Array | number][] = [];
@@ -26,22 +28,48 @@ function fieldsOf(bytes: Uint8Array): [field: number, value: Uint8Array | number
   return fields;
 }
 
-/** Asks one question on a stream of its own and answers the number and the fields of what the server tells. */
-async function ask(t: TestContext, address: string, question: Uint8Array) {
-  const same = (bytes: Buffer) => bytes;
-  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-  const stream = grpcClient(t, address).client.makeBidiStreamRequest(path, same, same);
-  stream.end(Buffer.from(question));
-  const [response]: Buffer[] = await once(stream, 'data');
-  assert.ok(response);
-  const answer = fieldsOf(response).at(-1);
-  assert.ok(answer?.[1] instanceof Uint8Array);
-  const [field, message] = answer;
-  return { field, fields: fieldsOf(message), whole: fieldsOf(response) };
+/** Reads the value of a repeated int32 field: proto3 packs the numbers. */
+function packedNumbers(value: Uint8Array | number | undefined): number[] {
+  assert.ok(value instanceof Uint8Array);
+  const reader = new BinaryReader(value);
+  const numbers: number[] = [];
+  while (reader.pos < reader.len) numbers.push(reader.int32());
+  return numbers;
 }
 
-const asking = (field: number, name: string) =>
-  new BinaryWriter().tag(1, WireType.LengthDelimited).string('host').tag(field, WireType.LengthDelimited).string(name);
+/** Sends one request on a new stream. Returns the fields of the response, and the number and fields of its result. */
+async function send(t: TestContext, address: string, request: Uint8Array) {
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const stream = grpcClient(t, address).client.makeBidiStreamRequest(path, unchanged, unchanged);
+  stream.end(Buffer.from(request));
+  const [bytes]: Buffer[] = await once(stream, 'data');
+  assert.ok(bytes);
+  const response = fieldsOf(bytes);
+  const [resultField, result] = response.at(-1) ?? assert.fail('the response is empty');
+  assert.ok(result instanceof Uint8Array);
+  return { response, resultField, result: fieldsOf(result) };
+}
+
+const unchanged = (bytes: Buffer) => bytes;
+
+const FILE_BY_FILENAME = 3;
+const FILE_CONTAINING_SYMBOL = 4;
+const FILE_CONTAINING_EXTENSION = 5;
+const ALL_EXTENSION_NUMBERS_OF_TYPE = 6;
+const LIST_SERVICES = 7;
+const UNKNOWN_QUERY = 9;
+
+const FILE_DESCRIPTOR_RESPONSE = 4;
+const ALL_EXTENSION_NUMBERS_RESPONSE = 5;
+const ERROR_RESPONSE = 7;
+
+const requestFor = (query: number, value: string): Uint8Array =>
+  new BinaryWriter()
+    .tag(1, WireType.LengthDelimited)
+    .string('host')
+    .tag(query, WireType.LengthDelimited)
+    .string(value)
+    .finish();
 
 const descriptorOf = (file: DescFile) => Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto));
 
@@ -57,13 +85,15 @@ for (const version of ['grpc-v1', 'grpc-v1alpha']) {
 test('every file is served byte for byte, with its custom options and everything it imports', async (t) => {
   const { address } = await startServer(t);
   for (const file of files) {
-    const { field, fields, whole } = await ask(t, address, asking(3, file.proto.name).finish());
-    assert.equal(field, 4);
+    const request = requestFor(FILE_BY_FILENAME, file.proto.name);
+    const { response, resultField, result } = await send(t, address, request);
+    assert.equal(resultField, FILE_DESCRIPTOR_RESPONSE);
     assert.deepEqual(
-      fields.map(([, bytes]) => bytes),
+      result.map(([, bytes]) => bytes),
       [...withDependencies([file])].map(descriptorOf),
     );
-    assert.deepEqual(whole[1], [2, Buffer.from(asking(3, file.proto.name).finish())], 'the question comes back');
+    assert.deepEqual(response[0], [1, Buffer.from('host')], 'the response has the host');
+    assert.deepEqual(response[1], [2, Buffer.from(request)], 'the response has the request');
   }
 });
 
@@ -75,41 +105,44 @@ for (const symbol of [
 ]) {
   test(`a symbol leads to its file: ${symbol}`, async (t) => {
     const { address } = await startServer(t);
-    const { field, fields } = await ask(t, address, asking(4, symbol).finish());
-    assert.deepEqual([field, fields[0]?.[1]], [4, descriptorOf(ping)]);
+    const { resultField, result } = await send(t, address, requestFor(FILE_CONTAINING_SYMBOL, symbol));
+    assert.deepEqual([resultField, result[0]?.[1]], [FILE_DESCRIPTOR_RESPONSE, descriptorOf(ping)]);
   });
 }
 
 test('extensions are found by the message they extend', async (t) => {
   const { address } = await startServer(t);
-  const numbers = await ask(t, address, asking(6, 'google.protobuf.MethodOptions').finish());
-  assert.equal(numbers.field, 5);
-  assert.ok(numbers.fields.some(([field, value]) => field === 2 && value === 72295728));
+  const message = 'google.protobuf.MethodOptions';
+  const numbers = await send(t, address, requestFor(ALL_EXTENSION_NUMBERS_OF_TYPE, message));
+  assert.equal(numbers.resultField, ALL_EXTENSION_NUMBERS_RESPONSE);
+  assert.deepEqual(numbers.result[0], [1, Buffer.from(message)]);
+  assert.equal(numbers.result[1]?.[0], 2);
+  assert.ok(packedNumbers(numbers.result[1]?.[1]).includes(72295728));
 
-  const http = new BinaryWriter().tag(5, WireType.LengthDelimited).fork();
-  http.tag(1, WireType.LengthDelimited).string('google.protobuf.MethodOptions').tag(2, WireType.Varint).int32(72295728);
-  const { field, fields } = await ask(t, address, http.join().finish());
-  assert.equal(field, 4);
+  const request = new BinaryWriter().tag(FILE_CONTAINING_EXTENSION, WireType.LengthDelimited).fork();
+  request.tag(1, WireType.LengthDelimited).string(message).tag(2, WireType.Varint).int32(72295728);
+  const { resultField, result } = await send(t, address, request.join().finish());
+  assert.equal(resultField, FILE_DESCRIPTOR_RESPONSE);
   const annotations = [...withDependencies(files)].find(({ proto }) => proto.name === 'google/api/annotations.proto');
   assert.ok(annotations);
-  assert.deepEqual(fields[0]?.[1], descriptorOf(annotations));
+  assert.deepEqual(result[0]?.[1], descriptorOf(annotations));
 });
 
-for (const [name, question, code] of [
-  ['a file', asking(3, 'no/such.proto').finish(), Code.NOT_FOUND],
-  ['a symbol', asking(4, 'no.such.Type').finish(), Code.NOT_FOUND],
-  ['a type', asking(6, 'no.such.Type').finish(), Code.NOT_FOUND],
-  ['a kind of question', asking(9, '').finish(), Code.UNIMPLEMENTED],
-  ['a language', Uint8Array.from([0xff, 0xff]), Code.INVALID_ARGUMENT],
+for (const [name, request, code] of [
+  ['a file', requestFor(FILE_BY_FILENAME, 'no/such.proto'), Code.NOT_FOUND],
+  ['a symbol', requestFor(FILE_CONTAINING_SYMBOL, 'no.such.Type'), Code.NOT_FOUND],
+  ['a type', requestFor(ALL_EXTENSION_NUMBERS_OF_TYPE, 'no.such.Type'), Code.NOT_FOUND],
+  ['a kind of query', requestFor(UNKNOWN_QUERY, ''), Code.UNIMPLEMENTED],
+  ['an encoding', Uint8Array.from([0xff, 0xff]), Code.INVALID_ARGUMENT],
 ] as const) {
-  test(`what is not known is answered with an error: ${name}`, async (t) => {
+  test(`the response to an unknown value is an error: ${name}`, async (t) => {
     const { address } = await startServer(t);
-    const { field, fields } = await ask(t, address, question);
-    assert.deepEqual([field, fields[0]], [7, [1, code]]);
+    const { resultField, result } = await send(t, address, request);
+    assert.deepEqual([resultField, result[0]], [ERROR_RESPONSE, [1, code]]);
   });
 }
 
-test('files under another name are shown beside the first', async (t) => {
+test('a file under a second name is listed too', async (t) => {
   const proto = clone(FileDescriptorProtoSchema, ping.proto);
   proto.name = proto.name.replace('/v2/', '/v2beta1/');
   proto.package = 'chainguard.platform.ping.v2beta1';
@@ -121,9 +154,9 @@ test('files under another name are shown beside the first', async (t) => {
   const alias = createFileRegistry(proto, imported).getFile(proto.name);
   assert.ok(alias);
   const { address } = await startServer(t, { files: [ping, alias] });
-  const { fields } = await ask(t, address, asking(7, '*').finish());
+  const { result } = await send(t, address, requestFor(LIST_SERVICES, '*'));
   assert.deepEqual(
-    fields.map(([, service]) => service instanceof Uint8Array && Buffer.from(service.subarray(2)).toString()),
+    result.map(([, service]) => service instanceof Uint8Array && Buffer.from(service.subarray(2)).toString()),
     ['chainguard.platform.ping.v2.PingService', 'chainguard.platform.ping.v2beta1.PingService'],
   );
 });

@@ -35,14 +35,14 @@ const schema = (name: string): Schema => {
   return found;
 };
 
-/** Every object inside a value, the value included. */
+/** The value and every object inside it. */
 function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return;
   yield value as Record<string, unknown>;
   for (const member of Object.values(value)) yield* objectsIn(member);
 }
 
-test('every route has one operation, in its own words and with an id of its own', () => {
+test('every route has one operation with a summary, a description and a unique id', () => {
   const routed = methods.flatMap((method) => method.routes.map(() => method.id));
   assert.deepEqual(operations.map(({ operation }) => operation['x-wharf-grpc-method']).sort(), routed.sort());
   assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, routed.length);
@@ -53,12 +53,12 @@ test('every route has one operation, in its own words and with an id of its own'
   }
 });
 
-test('the document is valid OpenAPI 3.1 to an outside judge', async () => {
+test('an independent validator accepts the document as OpenAPI 3.1', async () => {
   const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
   assert.ok(valid, JSON.stringify(errors)?.slice(0, 2000));
 });
 
-test('the document is JSON as it stands, and every reference in it leads somewhere', () => {
+test('the document is plain JSON, and the target of every reference exists', () => {
   assert.deepEqual(JSON.parse(JSON.stringify(document)), document);
   let references = 0;
   for (const { $ref } of objectsIn(document)) {
@@ -73,7 +73,7 @@ test('the document is JSON as it stands, and every reference in it leads somewhe
   assert.ok(references > 200);
 });
 
-test('no schema is left over, undefined or badly named', () => {
+test('every schema is used, has a type and a valid name', () => {
   const used = new Set([...objectsIn(document)].map(({ $ref }) => $ref));
   for (const [name, { type }] of Object.entries(document.components.schemas)) {
     assert.match(name, /^[\w.-]+$/);
@@ -95,7 +95,7 @@ test('path variables and path parameters are the same, and no two paths differ o
   assert.equal(new Set(shapes).size, shapes.length);
 });
 
-test('routes of one shape share a path and say which field they fill', () => {
+test('routes of one shape share a path and say which field each variable sets', () => {
   for (const id of ['GetGroup', 'DeleteGroup', 'CreateGroup', 'UpdateGroup']) {
     assert.equal(find(`GroupsService_${id}`).path, '/iam/v2/groups/{uid}');
   }
@@ -104,11 +104,11 @@ test('routes of one shape share a path and say which field they fill', () => {
   const [parent] = create.parameters;
   assert.equal(parent?.['x-wharf-field'], 'parent');
   assert.equal(parent?.['x-wharf-optional'], true);
-  assert.match(parent?.description ?? '', /Fills `parent`.*%2F.*May be left out/);
+  assert.match(parent?.description ?? '', /Sets `parent`.*%2F.*May be omitted/);
   assert.equal(find('GroupsService_GetGroup').parameters[0]?.['x-wharf-optional'], undefined);
 });
 
-test('two methods with one verb and one shape both appear', () => {
+test('two methods with the same verb and shape are both in the document', () => {
   const [get] = methods.filter((method) => method.id.endsWith('/GetGroup'));
   assert.ok(get);
   const route = { verb: 'GET', body: undefined } as const;
@@ -123,10 +123,10 @@ test('two methods with one verb and one shape both appear', () => {
     ['GroupsService_GetGroup', 'GroupsService_GetGroup_2'],
   );
   const same = { ...get, routes: [{ ...route, template: '/a' }] };
-  assert.throws(() => openapi([same, same], options), /claims GET \/a, which another method has/);
+  assert.throws(() => openapi([same, same], options), /has the route GET \/a of another method/);
 });
 
-test('what path and body do not fill is a query parameter in snake_case', () => {
+test('fields that are not in the path or body are query parameters in snake_case', () => {
   const list = find('GroupsService_ListGroups');
   assert.deepEqual(
     list.parameters.map(({ name }) => name),
@@ -149,7 +149,7 @@ test('what path and body do not fill is a query parameter in snake_case', () => 
   assert.deepEqual(artifacts?.schema.items, { $ref: '#/components/schemas/libraries.v2.Ecosystem' });
 });
 
-test('a body asks for what a create needs, for nothing in an update, and never for what the path fills', () => {
+test('a body requires the required fields of a create, none of an update, and never those of the path', () => {
   const bodyOf = (id: string) => find(id).requestBody?.content['application/json'].schema;
   assert.deepEqual(bodyOf('GroupsService_CreateGroup'), { $ref: '#/components/schemas/iam.v2.Group' });
   assert.deepEqual(schema('iam.v2.Group').required, ['name']);
@@ -161,11 +161,11 @@ test('a body asks for what a create needs, for nothing in an update, and never f
   assert.equal(find('GroupsService_RequestGroupAccess').requestBody, undefined);
 });
 
-test('fields say which way they travel', () => {
+test('fields are marked as read-only or write-only', () => {
   const invite = schema('iam.v2.GroupInvite');
   assert.equal(invite.properties?.uid?.readOnly, true);
   assert.equal(invite.properties?.ttl?.writeOnly, true);
-  assert.ok(!invite.required?.includes('ttl'), 'an answer never holds it');
+  assert.ok(!invite.required?.includes('ttl'), 'a response never contains it');
   const body = find('GroupInvitesService_CreateGroupInvite').requestBody?.content['application/json'].schema;
   assert.deepEqual(body, { allOf: [{ $ref: '#/components/schemas/iam.v2.GroupInvite' }], required: ['ttl'] });
 });
@@ -184,14 +184,14 @@ test('types follow the JSON mapping of protobuf', () => {
   assert.deepEqual(properties('iam.v2.AccountAssociation.GitHub').appInstallations?.propertyNames, {
     pattern: '^-?[0-9]+$',
   });
-  assert.ok(properties('registry.v2.Repo').sync_config, 'keeps the name that the contract gives it');
+  assert.ok(properties('registry.v2.Repo').sync_config, 'has the JSON name of the contract');
   assert.ok(schema('iam.v2.OrgKind').enum?.includes('ORG_KIND_CUSTOMER'));
   assert.match(schema('iam.v2.Identity').description ?? '', /at most one of `claimMatch`, `staticKeys`/);
   const { enum: names = [], 'x-enum-descriptions': dotted = [] } = schema('capabilities.Capability');
   assert.equal(dotted[names.indexOf('CAP_IAM_GROUPS_LIST')], 'groups.list');
 });
 
-test('access and events are told in words and in extensions', () => {
+test('access and events are in the description and in extensions', () => {
   const create = find('GroupInvitesService_CreateGroupInvite');
   assert.deepEqual(create['x-wharf-capabilities'], ['group_invites.create', 'role_bindings.create']);
   assert.match(create.description, /Needs `group_invites.create` and `role_bindings.create` at `parent`\./);
@@ -203,9 +203,9 @@ test('access and events are told in words and in extensions', () => {
   });
   assert.equal(create.security, undefined);
   assert.deepEqual(document.security, [{ bearer: [] }]);
-  const open = operations.filter(({ operation }) => operation.security !== undefined);
+  const withoutToken = operations.filter(({ operation }) => operation.security !== undefined);
   assert.deepEqual(
-    open.map(({ operation }) => operation['x-wharf-grpc-method']).sort(),
+    withoutToken.map(({ operation }) => operation['x-wharf-grpc-method']).sort(),
     methods
       .filter(({ access }) => access === 'public' || access === 'optional')
       .flatMap((method) => method.routes.map(() => method.id))
@@ -213,7 +213,7 @@ test('access and events are told in words and in extensions', () => {
   );
 });
 
-test('an answer without a message has no content', () => {
+test('an empty response has no content', () => {
   assert.equal(find('GroupsService_DeleteGroup').responses[200].content, undefined);
   assert.ok(find('GroupsService_GetGroup').responses[200].content);
 });
@@ -227,8 +227,8 @@ test('every example is a message of the contract', () => {
   for (const { id, desc, routes } of methods) {
     if (routes.length === 0) continue;
     const operation = operationOf(id);
-    const answer = operation.responses[200].content?.['application/json'];
-    if (answer) check(desc.output, answer.example, id);
+    const response = operation.responses[200].content?.['application/json'];
+    if (response) check(desc.output, response.example, id);
     const body = operation.requestBody?.content['application/json'];
     const field = desc.input.fields.find(({ name }) => name === routes[0]?.body);
     if (body) for (const example of [body.example].flat()) check(field?.message ?? desc.input, example, id);
@@ -242,7 +242,7 @@ test('every example is a message of the contract', () => {
   }
 });
 
-test('REST takes every request as it is described', () => {
+test('REST accepts every request as the document describes it', () => {
   const sample = ({ schema, example }: Parameter): string => {
     const { type, format, contentMediaType, enum: names } = resolve(schema.items ?? schema);
     if (example !== undefined) return [example].flat().join(',');
@@ -273,7 +273,7 @@ test('REST takes every request as it is described', () => {
   }
 });
 
-test('the document names us, the server and its services', () => {
+test('the document has the name, the version, the server and the services', () => {
   assert.equal(document.openapi, '3.1.1');
   assert.equal(document.info.title, 'Wharfinger');
   assert.equal(document.info.version, '1.2.3');

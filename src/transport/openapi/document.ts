@@ -2,7 +2,7 @@ import { commentOn, humanName } from '../../contract/comments.ts';
 import type { Method } from '../../contract/method.ts';
 import { errorResponse, errorSchemas } from './errors.ts';
 import { operation } from './operation.ts';
-import { placeRoutes } from './paths.ts';
+import { openApiRoutes } from './paths.ts';
 import { createSchemas } from './schemas.ts';
 import type { OpenApiDocument, PathItem, Tag } from './types.ts';
 
@@ -11,17 +11,17 @@ export interface OpenApiOptions {
   readonly version: string;
 }
 
-/** The contract as an OpenAPI 3.1 document. */
+/** Describes the contract as an OpenAPI 3.1 document. */
 export function openapi(methods: readonly Method[], { serverUrl, version }: OpenApiOptions): OpenApiDocument {
   const schemas = createSchemas();
   const operationIds = new Set<string>();
   const paths: Record<string, PathItem> = {};
-  for (const placed of placeRoutes(methods)) {
-    const id = firstFree(operationIdOf(placed.method), operationIds);
-    const verb = placed.route.verb.toLowerCase();
-    paths[placed.path] = {
-      ...paths[placed.path],
-      [verb]: operation(placed, id, tagName(placed.method), schemas),
+  for (const openApiRoute of openApiRoutes(methods)) {
+    const id = uniqueId(operationIdOf(openApiRoute.method), operationIds);
+    const verb = openApiRoute.route.verb.toLowerCase();
+    paths[openApiRoute.path] = {
+      ...paths[openApiRoute.path],
+      [verb]: operation(openApiRoute, id, tagName(openApiRoute.method), schemas),
     };
   }
   return {
@@ -45,54 +45,54 @@ export function openapi(methods: readonly Method[], { serverUrl, version }: Open
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'A token of this server, or an OIDC token of another issuer that an identity matches.',
+          description: 'An access token of this server, or an OIDC token of another issuer that matches an identity.',
         },
       },
     },
   };
 }
 
-const introduction = `Identity and access management, a container registry, vulnerability advisories, libraries, advisory documents and event subscriptions. Every method here is also served over gRPC, on the same port.
+const introduction = `Identity and access management, a container registry, vulnerability advisories, libraries, vulnerability metadata and event subscriptions. Every method is also available over gRPC on the same port.
 
-Fields are written in camelCase and read in camelCase and snake_case; the same holds for query parameters. A field or parameter that does not exist is an error that names it.
+Responses have fields in camelCase. Requests may use camelCase or snake_case, also for query parameters. An unknown field or parameter is an error that names it.
 
-Lists come in pages. Follow \`nextPageToken\` with \`page_token\` until it is absent, and every result has been seen once. \`order_by\` sorts, \`skip\` jumps, \`totalCount\` counts all pages.
+Lists are paged. Send \`nextPageToken\` as \`page_token\` until it is absent; each result is returned once. \`order_by\` sorts, \`skip\` skips results, and \`totalCount\` is the number of results on all pages.
 
-Updates are partial. \`update_mask\` names the fields to change; without it, the fields in the body change; \`*\` replaces the whole resource.
+Updates are partial. \`update_mask\` names the fields to change. Without it, the fields in the body are changed. \`*\` replaces the whole resource.
 
-A uid is a path: \`<root>/<child>/<grandchild>\`. What a caller may do somewhere, it may do everywhere below.
+A uid is a path: \`<root>/<child>/<grandchild>\`. A capability at a group is also valid for all its descendants.
 
-Errors have one shape: a code, a message for people, and typed details for programs. Every error names its reason and the id of the request.`;
+All errors have the same form: a code, a message for people, and typed details for programs. Every error has a reason and the id of the request.`;
 
-/** The name of the service that a method is served under, which its descriptor may know by another. */
+/** The name of the service that a method is served under. For v2beta1 it is not the name in the descriptor. */
 const serviceOf = ({ id }: Method): string => id.slice(0, id.indexOf('/'));
 
-/** What earlier clients call the same thing goes by its version; v2 and what is our own need none. */
+/** The version that is shown for v1 and v2beta1. Empty for v2 and for the services of Wharfinger. */
 function versionOf(method: Method): string {
   const [, version = 'v1'] = /^chainguard\.platform\.\w+\.(v\w+)\./.exec(method.id) ?? [];
   return version === 'v2' || !method.id.startsWith('chainguard.') ? '' : version;
 }
 
-/** v1 has service names of its own, so only v2beta1 needs telling apart. */
+/** Only v2beta1 needs a suffix, because v1 has other service names. */
 function operationIdOf(method: Method): string {
   const { parent, name } = method.desc;
   const isAlias = parent.typeName !== serviceOf(method);
   return `${parent.name}_${name}${isAlias ? `_${versionOf(method)}` : ''}`;
 }
 
-/** A second route of a method, or a service of the same name in another package, gets a number. */
-function firstFree(id: string, taken: Set<string>): string {
-  let free = id;
-  for (let turn = 2; taken.has(free); turn++) free = `${id}_${turn}`;
-  taken.add(free);
-  return free;
+/** Adds a number for the second route of a method, and for a service with the same name in another package. */
+function uniqueId(id: string, taken: Set<string>): string {
+  let unique = id;
+  for (let suffix = 2; taken.has(unique); suffix++) unique = `${id}_${suffix}`;
+  taken.add(unique);
+  return unique;
 }
 
 const tagName = (method: Method): string => serviceOf(method).replace(/^chainguard\.platform\./, '');
 
 function tagsOf(methods: readonly Method[]): Pick<OpenApiDocument, 'tags' | 'x-tagGroups'> {
   const routed = methods.filter(({ routes }) => routes.length > 0);
-  // One method speaks for its service.
+  // The first method of each service.
   const services = [...new Map(routed.toReversed().map((method) => [tagName(method), method])).values()].toReversed();
   const groups = Map.groupBy(services, (method) => groupName(method));
   return {

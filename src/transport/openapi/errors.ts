@@ -2,7 +2,7 @@ import { Code, type CodeName } from '../../base/errors.ts';
 import { refTo } from './schemas.ts';
 import type { Json, Response, Schema } from './types.ts';
 
-const text = (description: string): Schema => ({ type: 'string', description });
+const string = (description: string): Schema => ({ type: 'string', description });
 
 const list = (description: string, properties: Readonly<Record<string, Schema>>): Schema => ({
   type: 'array',
@@ -20,35 +20,39 @@ const detail = (name: string, description: string, properties: Readonly<Record<s
 });
 
 const details: Readonly<Record<string, Schema>> = {
-  ErrorInfo: detail('ErrorInfo', 'Why the call failed, for programs. Every error carries it.', {
-    reason: text('The name of the code, such as `INVALID_ARGUMENT`.'),
-    domain: text('The API domain that answered, below the name of the service.'),
+  ErrorInfo: detail('ErrorInfo', 'Why the call failed, for programs. Every error has it.', {
+    reason: string('The name of the code, such as `INVALID_ARGUMENT`.'),
+    domain: string('The API domain of the method, followed by the domain name of the service.'),
     metadata: {
       type: 'object',
-      description: 'Further facts, such as the capability that was missing.',
+      description: 'Further facts, such as the missing capability.',
       additionalProperties: { type: 'string' },
     },
   }),
-  BadRequest: detail('BadRequest', 'What is wrong with the request. Comes with INVALID_ARGUMENT.', {
-    fieldViolations: list('One entry for each bad field.', {
-      field: text('The path to the field or parameter.'),
-      description: text('What would be right.'),
+  BadRequest: detail('BadRequest', 'What is wrong with the request. Part of INVALID_ARGUMENT.', {
+    fieldViolations: list('One entry for each invalid field.', {
+      field: string('The path to the field or parameter.'),
+      description: string('What is wrong with the field, and what is valid.'),
     }),
   }),
-  PreconditionFailure: detail('PreconditionFailure', 'What stands in the way. Comes with FAILED_PRECONDITION.', {
-    violations: list('One entry for each obstacle.', {
-      type: text('The kind of obstacle, such as `RESOURCE_NOT_EMPTY`.'),
-      subject: text('The resource it concerns.'),
-      description: text('What would remove it.'),
-    }),
+  PreconditionFailure: detail(
+    'PreconditionFailure',
+    'The preconditions that are not met. Part of FAILED_PRECONDITION.',
+    {
+      violations: list('One entry for each precondition.', {
+        type: string('The type of the precondition, such as `RESOURCE_NOT_EMPTY`.'),
+        subject: string('The resource that does not meet it.'),
+        description: string('What is wrong, and what to do.'),
+      }),
+    },
+  ),
+  ResourceInfo: detail('ResourceInfo', 'The resource that the error is about. Part of NOT_FOUND and ALREADY_EXISTS.', {
+    resourceType: string('Its kind.'),
+    resourceName: string('Its uid or name.'),
+    description: string('What is wrong with the resource.'),
   }),
-  ResourceInfo: detail('ResourceInfo', 'The resource in question. Comes with NOT_FOUND and ALREADY_EXISTS.', {
-    resourceType: text('Its kind.'),
-    resourceName: text('Its uid or name.'),
-    description: text('What is the matter with it.'),
-  }),
-  RequestInfo: detail('RequestInfo', 'Finds this call again in the log of the server. Every error carries it.', {
-    requestId: text('The id of the request.'),
+  RequestInfo: detail('RequestInfo', 'Identifies the call in the log of the server. Every error has it.', {
+    requestId: string('The id of the request.'),
   }),
 };
 
@@ -56,10 +60,10 @@ const component = (name: string): string => `google.rpc.${name}`;
 
 const status: Schema = {
   type: 'object',
-  description: 'An error. Programs branch on the HTTP status and the typed details, never on the message.',
+  description: 'An error. Programs should branch on the HTTP status and the typed details, never on the message.',
   properties: {
     code: { type: 'integer', format: 'int32', description: 'A number of google.rpc.Code: 5 is NOT_FOUND.' },
-    message: text('What went wrong, for people.'),
+    message: string('What went wrong, for people.'),
     details: {
       type: 'array',
       items: {
@@ -94,7 +98,7 @@ const example = (summary: string, code: CodeName, message: string, ...typed: { [
   },
 });
 
-const missing = 'Not found: group 5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';
+const notFoundMessage = 'Not found: group 5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';
 
 export const errorResponse: Response = {
   description:
@@ -104,7 +108,7 @@ export const errorResponse: Response = {
       schema: refTo(component('Status')),
       examples: {
         invalidArgument: example(
-          'A field does not hold what it should (HTTP 400)',
+          'A field has an invalid value (HTTP 400)',
           'INVALID_ARGUMENT',
           'Invalid argument: name: must match ^[a-z0-9 ._-]{1,}$',
           {
@@ -117,13 +121,13 @@ export const errorResponse: Response = {
           'UNAUTHENTICATED',
           'Unauthenticated: send a token in the Authorization header',
         ),
-        notFound: example('The resource does not exist (HTTP 404)', 'NOT_FOUND', missing, {
+        notFound: example('The resource does not exist (HTTP 404)', 'NOT_FOUND', notFoundMessage, {
           '@type': typeUrl('ResourceInfo'),
           resourceType: 'group',
           resourceName: '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0',
         }),
         failedPrecondition: example(
-          'Something else has to be done first (HTTP 400)',
+          'A precondition is not met (HTTP 400)',
           'FAILED_PRECONDITION',
           'Precondition failed: cannot delete group with child groups',
           {

@@ -4,13 +4,13 @@ import { isInputOnly, isOutputOnly, isRequired } from '../../contract/field-beha
 import type { Json } from './types.ts';
 
 const ORGANIZATION = '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';
-const BELOW = `${ORGANIZATION}/9b3e6a1c4d7f2085`;
+const CHILD = `${ORGANIZATION}/9b3e6a1c4d7f2085`;
 
-/** Values that read like real ones, by field name; the first pattern that fits counts. */
+/** Realistic values by field name. The first matching pattern is used. */
 const byName: readonly (readonly [RegExp, string])[] = [
   [/^(parent(_id)?|group|org_uid|scope|.*_of)$/, ORGANIZATION],
   [/^role(_uid)?$/, 'a3d1f7b2c5e8904613f2a7b6c5d4e3f201928374'],
-  [/^id$|(^|_)uid[sp]?$/, BELOW],
+  [/^id$|(^|_)uid[sp]?$/, CHILD],
   [/^capabilities$/, 'CAP_IAM_GROUPS_LIST'],
   [/^doc(ument)?_ids?$/, 'terms.v1'],
   [/^artifact_id$/, 'requests'],
@@ -26,37 +26,37 @@ const byName: readonly (readonly [RegExp, string])[] = [
   [/version$/, '1.4.2'],
   [/page_token$/, 'b3BhcXVlLCBieSBkZXNpZ24'],
   [/order_by/, 'name'],
-  [/description$/, 'Looked after by the platform team'],
+  [/description$/, 'Owned by the platform team'],
   [/name$/, 'platform'],
 ];
 
-/** Deeper than this an example stops explaining anything. */
-const DEEPEST = 3;
+/** How deep an example nests messages. */
+const MAX_DEPTH = 3;
 
 export const exampleText = (field: DescField): string =>
   byName.find(([pattern]) => pattern.test(field.name))?.[1] ?? field.jsonName;
 
-/** An answer with every field filled in. */
-export const exampleAnswer = (message: DescMessage): Json =>
-  fill(message, (candidates) => candidates.filter((field) => !isInputOnly(field)), DEEPEST);
+/** A response with a value for every field. */
+export const exampleResponse = (message: DescMessage): Json =>
+  fill(message, (candidates) => candidates.filter((field) => !isInputOnly(field)), MAX_DEPTH);
 
-/** A body that holds what is needed, and what nearly everybody adds. */
+/** A request body with the required fields and those that most clients send. */
 export const exampleBody = (message: DescMessage, without: ReadonlySet<string>): Json =>
-  fill(message, (candidates) => needed(candidates.filter((field) => !without.has(field.name))), DEEPEST);
+  fill(message, (candidates) => usualFields(candidates.filter((field) => !without.has(field.name))), MAX_DEPTH);
 
-/** A value of a query parameter; a message is there as JSON text. */
+/** The value of a query parameter. A message is JSON text. */
 export function exampleParameter(field: DescField): Json {
-  const value = exampleValue(field, needed, DEEPEST) ?? '';
+  const value = exampleValue(field, usualFields, MAX_DEPTH) ?? '';
   const text = typeof value === 'object' ? JSON.stringify(value) : value;
   return field.fieldKind === 'list' ? [text] : text;
 }
 
-function needed(fields: readonly DescField[]): readonly DescField[] {
+function usualFields(fields: readonly DescField[]): readonly DescField[] {
   const settable = fields.filter((field) => !isOutputOnly(field));
-  const chosen = settable.filter(
+  const usual = settable.filter(
     (field) => isRequired(field) || field.oneof !== undefined || field.name === 'description',
   );
-  return chosen.some((field) => field.name !== 'description') ? chosen : settable;
+  return usual.some((field) => field.name !== 'description') ? usual : settable;
 }
 
 type Choose = (fields: readonly DescField[]) => readonly DescField[];

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Method } from '../../contract/method.ts';
 
-export interface DocsDependencies {
+export interface DocsHandlerOptions {
   readonly methods: readonly Method[];
   readonly version: string;
-  /** Where clients reach this server; asked anew for each request, as the port is known only once it listens. */
+  /** The URL of this server. Called for each request, because the port is not known before the server listens. */
   readonly serviceUrl: () => string;
 }
 
@@ -17,13 +17,13 @@ interface Resource {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Serves `/openapi.json` and the API page at `/docs`. Answers false, having done nothing, for any other path. */
-export function createDocs({
+/** Serves `/openapi.json` and the API page at `/docs`. Returns false for any other path. */
+export function createDocsHandler({
   methods,
   version,
   serviceUrl,
-}: DocsDependencies): (req: IncomingMessage, res: ServerResponse) => boolean {
-  // What describes the API is loaded when somebody asks, which on most servers nobody does.
+}: DocsHandlerOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
+  // The code is loaded on the first request, because most servers never receive one.
   const documentFor = cached(async (serverUrl) => {
     const { openapi } = await import('./document.ts');
     return resource(JSON.stringify(openapi(methods, { serverUrl, version })), {
@@ -44,11 +44,11 @@ export function createDocs({
   return (req, res) => {
     switch (req.url?.split('?', 1)[0]) {
       case '/openapi.json':
-        void documentFor(serviceUrl()).then((document) => answer(req, res, document));
+        void documentFor(serviceUrl()).then((document) => sendResource(req, res, document));
         return true;
       case '/docs':
       case '/docs/':
-        void page('').then((html) => answer(req, res, html));
+        void page('').then((html) => sendResource(req, res, html));
         return true;
       default:
         return false;
@@ -56,7 +56,7 @@ export function createDocs({
   };
 }
 
-/** Remembers the last result; the key changes at most a few times in the life of a server. */
+/** Caches the last result. The key changes only a few times while a server runs. */
 function cached(build: (key: string) => Promise<Resource>): (key: string) => Promise<Resource> {
   let last: { readonly key: string; readonly resource: Promise<Resource> } | undefined;
   return (key) => {
@@ -67,7 +67,7 @@ function cached(build: (key: string) => Promise<Resource>): (key: string) => Pro
 
 function resource(text: string, headers: Record<string, string>): Resource {
   const plain = Buffer.from(text);
-  // One tag for both encodings has to be a weak one; RFC 9110, section 8.8.1.
+  // A tag for both encodings must be weak; RFC 9110, section 8.8.1.
   const etag = `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
   return {
     plain,
@@ -83,7 +83,7 @@ function resource(text: string, headers: Record<string, string>): Resource {
   };
 }
 
-function answer(req: IncomingMessage, res: ServerResponse, { plain, gzip, etag, headers }: Resource): void {
+function sendResource(req: IncomingMessage, res: ServerResponse, { plain, gzip, etag, headers }: Resource): void {
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     res.writeHead(405, { allow: 'GET, HEAD', 'content-type': 'application/json' });
     res.end('{"status":"error","reason":"use GET or HEAD"}\n');
@@ -96,7 +96,7 @@ function answer(req: IncomingMessage, res: ServerResponse, { plain, gzip, etag, 
   const zipped = acceptsGzip(req.headers['accept-encoding']);
   const body = zipped ? gzip : plain;
   res.writeHead(200, { ...headers, 'content-length': body.length, ...(zipped && { 'content-encoding': 'gzip' }) });
-  res.end(body); // Node leaves out the body of an answer to HEAD by itself
+  res.end(body); // Node omits the body of a response to HEAD
 }
 
 /** If-None-Match compares weakly; RFC 9110, section 13.1.2. */

@@ -1,66 +1,57 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { getOption } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
-import { code, commentOn, commentOnMember, humanName, splitSentence } from '../../contract/comments.ts';
-import {
-  type Capability,
-  CapabilitySchema,
-  name as capabilityName,
-} from '../../contract/gen/capabilities/capabilities_pb.js';
+import { capabilityName } from '../../contract/capabilities.ts';
+import { commentOn, commentOnMember, humanName, inlineCode, splitSentence } from '../../contract/comments.ts';
 import type { Method } from '../../contract/method.ts';
-import { exampleAnswer, exampleBody } from './examples.ts';
+import { exampleBody, exampleResponse } from './examples.ts';
 import { fieldAt, parametersOf } from './parameters.ts';
-import type { Placed } from './paths.ts';
+import type { OpenApiRoute } from './paths.ts';
 import type { Schemas } from './schemas.ts';
 import type { MediaType, Operation, Response } from './types.ts';
 
-/** Describes a method as it looks on one of its routes. */
-export function operation(placed: Placed, operationId: string, tag: string, schemas: Schemas): Operation {
-  const { method, route } = placed;
-  const [summary, more] = splitSentence(commentOnMember(method.desc));
-  const requestBody = bodyOf(placed, schemas);
+/** Describes one route of a method. */
+export function operation(openApiRoute: OpenApiRoute, operationId: string, tag: string, schemas: Schemas): Operation {
+  const { method, route } = openApiRoute;
+  const [summary, details] = splitSentence(commentOnMember(method.desc));
+  const requestBody = bodyOf(openApiRoute, schemas);
   return {
     operationId,
     tags: [tag],
     summary: summary || humanName(method.desc.name),
-    description: [more, accessText(method), eventText(method)].filter((text) => text !== '').join('\n\n'),
+    description: [details, accessText(method), eventText(method)].filter((text) => text !== '').join('\n\n'),
     ...(method.desc.deprecated && { deprecated: true }),
-    parameters: parametersOf(placed, schemas),
+    parameters: parametersOf(openApiRoute, schemas),
     ...(requestBody !== undefined && { requestBody }),
-    responses: { 200: answerOf(method.desc, schemas), default: { $ref: '#/components/responses/Error' } },
+    responses: { 200: responseOf(method.desc, schemas), default: { $ref: '#/components/responses/Error' } },
     ...(method.access === 'public' && { security: [] }),
     ...(method.access === 'optional' && { security: [{}, { bearer: [] }] }),
     'x-wharf-grpc-method': method.id,
     'x-wharf-path-template': route.template,
-    'x-wharf-capabilities': method.capabilities.map(dotted),
+    'x-wharf-capabilities': method.capabilities.map(capabilityName),
     ...(method.event !== undefined && { 'x-wharf-event': method.event }),
   };
 }
 
-const dotted = (capability: Capability): string => {
-  const value = CapabilitySchema.value[capability];
-  return value === undefined ? String(capability) : getOption(value, capabilityName);
-};
-
 /** `a, b and c`. */
-const listed = new Intl.ListFormat('en-GB');
+const conjunction = new Intl.ListFormat('en-GB');
 
 function accessText(method: Method): string {
-  const needed = listed.format(method.capabilities.map(dotted).map(code));
+  const capabilities = conjunction.format(method.capabilities.map(capabilityName).map(inlineCode));
   if (method.access === 'public') return 'Needs no token.';
-  if (method.access === 'optional') return 'Needs no token; with one, the caller may be shown more.';
-  if (needed === '') return 'Needs a valid token and no capability.';
-  if (method.access === 'unscoped') return `Needs ${needed}; the call reaches only where the caller holds it.`;
-  return `Needs ${needed} at ${code(method.scope.at(-1) ?? '')}.`;
+  if (method.access === 'optional') return 'Needs no token. With one, the response may contain more.';
+  if (capabilities === '') return 'Needs a valid token, but no capability.';
+  if (method.access === 'unscoped')
+    return `Needs ${capabilities}; the result is restricted to groups where the caller has it.`;
+  return `Needs ${capabilities} at ${inlineCode(method.scope.at(-1) ?? '')}.`;
 }
 
 function eventText({ event }: Method): string {
   if (event === undefined) return '';
-  const readers = event.audience === 'customer' ? 'subscribers of the organization' : 'whoever runs the server';
-  return `Emits the event ${code(event.type)}, for ${readers}.`;
+  const audience = event.audience === 'customer' ? 'subscribers of the organization' : 'the operator of the server';
+  return `Emits the event ${inlineCode(event.type)}, for ${audience}.`;
 }
 
-function bodyOf({ method, route, variables }: Placed, schemas: Schemas): Operation['requestBody'] {
+function bodyOf({ method, route, variables }: OpenApiRoute, schemas: Schemas): Operation['requestBody'] {
   if (route.body === undefined) return undefined;
   const prefix = route.body === '*' ? '' : `${route.body}.`;
   const field = route.body === '*' ? undefined : fieldAt(method.desc.input, route.body);
@@ -81,10 +72,10 @@ function bodyOf({ method, route, variables }: Placed, schemas: Schemas): Operati
   return { required: true, content: { 'application/json': content } };
 }
 
-function answerOf({ output }: DescMethodUnary, schemas: Schemas): Response {
-  if (output.typeName === EmptySchema.typeName) return { description: 'Done. The answer has no body.' };
+function responseOf({ output }: DescMethodUnary, schemas: Schemas): Response {
+  if (output.typeName === EmptySchema.typeName) return { description: 'Success. The response has no body.' };
   return {
-    description: commentOn(output) || 'Done.',
-    content: { 'application/json': { schema: schemas.ofMessage(output), example: exampleAnswer(output) } },
+    description: commentOn(output) || 'Success.',
+    content: { 'application/json': { schema: schemas.ofMessage(output), example: exampleResponse(output) } },
   };
 }

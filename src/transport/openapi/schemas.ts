@@ -1,20 +1,20 @@
 import type { DescEnum, DescField, DescMessage } from '@bufbuild/protobuf';
-import { getOption, hasOption, ScalarType } from '@bufbuild/protobuf';
+import { ScalarType } from '@bufbuild/protobuf';
 import { commentOn, commentOnMember } from '../../contract/comments.ts';
 import { isInputOnly, isOutputOnly, isRequired } from '../../contract/field-behavior.ts';
-import { name as capabilityName } from '../../contract/gen/capabilities/capabilities_pb.js';
+import { capabilityOptions } from '../../contract/options.ts';
 import type { Schema } from './types.ts';
 
-/** What a request body leaves out of a message. */
+/** The difference between a request body and its message. */
 export interface BodyShape {
-  /** Fields that the path fills. */
+  /** Fields that are set by the path. */
   readonly without: ReadonlySet<string>;
-  /** A partial update: nothing has to be present. */
+  /** A partial update: no field is required. */
   readonly partial: boolean;
 }
 
 export interface Schemas {
-  /** Every message and enum that was referred to so far, by component name. */
+  /** Every message and enum that was referenced so far, by component name. */
   readonly components: Readonly<Record<string, Schema>>;
   ofField(field: DescField): Schema;
   ofMessage(message: DescMessage): Schema;
@@ -46,7 +46,7 @@ const scalars: Readonly<Record<ScalarType, Schema>> = {
   [ScalarType.FIXED64]: uint64,
 };
 
-/** Messages with a JSON form of their own. */
+/** Messages with a special JSON form. */
 const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$' },
@@ -54,7 +54,7 @@ const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Empty': { type: 'object' },
 };
 
-/** A message that is one value in JSON, and so fits into a query parameter. */
+/** Whether a message is a single string in JSON, so that it can be a query parameter. */
 export const isPlainValue = (message: DescMessage): boolean => wellKnown[message.typeName]?.type === 'string';
 
 export const componentName = (desc: DescMessage | DescEnum): string =>
@@ -68,23 +68,23 @@ export function createSchemas(): Schemas {
   function define(desc: DescMessage | DescEnum, build: () => Schema): Schema {
     const component = componentName(desc);
     if (components[component] === undefined) {
-      components[component] = {}; // claimed before it is built: a message may hold itself
+      components[component] = {}; // set before it is built, because a message may contain itself
       components[component] = build();
     }
     return refTo(component);
   }
 
   function ofMessage(message: DescMessage): Schema {
-    const known = wellKnown[message.typeName];
-    if (known !== undefined) return known;
+    const special = wellKnown[message.typeName];
+    if (special !== undefined) return special;
     if (message.typeName.startsWith('google.protobuf.')) {
-      throw new Error(`openapi: ${message.typeName} has a JSON form of its own that is not described here`);
+      throw new Error(`openapi: ${message.typeName} has a special JSON form that is not supported`);
     }
     return define(message, () => ({
-      ...described(messageText(message)),
+      ...described(messageDescription(message)),
       ...object(
         message.fields,
-        // An input-only field is never in an answer; request bodies ask for it themselves.
+        // An input-only field is never in a response. `ofBody` adds it to the required fields of request bodies.
         message.fields.filter((field) => isRequired(field) && !isInputOnly(field)),
       ),
     }));
@@ -92,7 +92,7 @@ export function createSchemas(): Schemas {
 
   function ofBody(message: DescMessage, { without, partial }: BodyShape): Schema {
     const fields = message.fields.filter((field) => !without.has(field.name));
-    if (partial) return { ...described(messageText(message)), ...object(fields, []) };
+    if (partial) return { ...described(messageDescription(message)), ...object(fields, []) };
     if (without.size > 0) return object(fields, fields.filter(isRequired));
     const inputOnly = fields.filter((field) => isRequired(field) && isInputOnly(field));
     if (inputOnly.length === 0) return ofMessage(message);
@@ -134,9 +134,8 @@ export function createSchemas(): Schemas {
 }
 
 function enumSchema(enumeration: DescEnum): Schema {
-  const texts = enumeration.values.map((value) =>
-    hasOption(value, capabilityName) ? getOption(value, capabilityName) : commentOnMember(value),
-  );
+  // The dotted name of a capability says more than its comment. Values of other enums have no such option.
+  const texts = enumeration.values.map((value) => capabilityOptions(value).name || commentOnMember(value));
   return {
     type: 'string',
     ...described(commentOn(enumeration)),
@@ -145,10 +144,10 @@ function enumSchema(enumeration: DescEnum): Schema {
   };
 }
 
-function messageText(message: DescMessage): string {
+function messageDescription(message: DescMessage): string {
   const choices = message.oneofs
     .filter((oneof) => oneof.fields.length > 1)
-    .map((oneof) => `Holds at most one of ${oneof.fields.map((field) => `\`${field.jsonName}\``).join(', ')}.`);
+    .map((oneof) => `Has at most one of ${oneof.fields.map((field) => `\`${field.jsonName}\``).join(', ')}.`);
   return [commentOn(message), ...choices].filter((text) => text !== '').join('\n\n');
 }
 

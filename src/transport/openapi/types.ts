@@ -1,4 +1,4 @@
-/** The part of OpenAPI 3.1 that we write; https://spec.openapis.org/oas/v3.1.1 */
+/** The part of OpenAPI 3.1 that the document uses; https://spec.openapis.org/oas/v3.1.1 */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -38,11 +38,11 @@ export interface Parameter {
   readonly explode?: boolean;
   readonly schema: Schema;
   readonly example?: Json;
-  /** The request field it fills, where that has another name. */
+  /** The request field that it sets, if the field has another name. */
   readonly 'x-wharf-field'?: string;
-  /** The value may hold slashes, sent as they are or as %2F. */
+  /** The value may contain slashes, sent as they are or as %2F. */
   readonly 'x-wharf-slashes'?: boolean;
-  /** The value may be left out, and the slash before it too. */
+  /** The value may be omitted, together with the slash before it. */
   readonly 'x-wharf-optional'?: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: { readonly 200: Response; readonly default: { readonly $ref: string } };
-  /** Present where no token is asked for: empty, or with a choice where one may be sent. */
+  /** Present if no token is required: empty, or with an alternative if one may be sent. */
   readonly security?: OpenApiDocument['security'];
   readonly 'x-wharf-grpc-method': string;
   readonly 'x-wharf-path-template': string;
@@ -100,7 +100,7 @@ export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly tags: readonly Tag[];
-  /** One group for each domain; several viewers show it as their navigation. */
+  /** One group for each domain. Several viewers show it as their navigation. */
   readonly 'x-tagGroups': readonly { readonly name: string; readonly tags: readonly string[] }[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {

@@ -7,11 +7,11 @@ import type { Message } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import { ApiError, Code, unauthenticated } from '../../base/errors.ts';
 import { CreateGroupRequestSchema, GroupSchema } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { errorOf, LIMIT, startRest } from './server.testing.ts';
+import { errorOf, LIMIT, startRestServer } from './server.testing.ts';
 
 test('path, query and body become the request', async (t) => {
   const requests: Message[] = [];
-  const { post } = await startRest(t, {
+  const { post } = await startRestServer(t, {
     call: async ({ read }) => {
       requests.push(await read());
       return create(GroupSchema, { name: 'ü' });
@@ -22,14 +22,14 @@ test('path, query and body become the request', async (t) => {
   assert.deepEqual(requests, [create(CreateGroupRequestSchema, { parent: 'a', group: { name: 'ü' } })]);
 });
 
-test('a body without content type is taken as JSON', async (t) => {
-  const { post } = await startRest(t);
+test('a body without content type is JSON', async (t) => {
+  const { post } = await startRestServer(t);
   const response = await post(new TextEncoder().encode('{"name":"a"}'), {});
   assert.deepEqual(await response.json(), { name: 'a', verified: false });
 });
 
-test('authentication comes before the body', async (t) => {
-  const { post } = await startRest(t, { call: () => Promise.reject(unauthenticated('no token')) });
+test('the caller is authenticated before the body is read', async (t) => {
+  const { post } = await startRestServer(t, { call: () => Promise.reject(unauthenticated('no token')) });
   const response = await post('{not json', { 'content-type': 'text/plain' });
   assert.equal(response.status, 401);
 });
@@ -56,10 +56,10 @@ const refusedBodies: [string, string | Uint8Array<ArrayBuffer>, Record<string, s
   ],
   ['an unknown encoding', '{}', { ...json, 'content-encoding': 'br' }, 'content-encoding: must be gzip or none'],
   [
-    'gzip that is none',
+    'gzip that is not valid',
     '{}',
     { ...json, 'content-encoding': 'gzip' },
-    'body: must be valid gzip, as its content-encoding says',
+    'body: must be valid gzip, because its content-encoding is gzip',
   ],
   ['broken JSON', '{"name":', json, 'body: must be valid JSON; expected a value at line 1, column 9'],
   ['broken UTF-8', new Uint8Array([0x22, 0xff, 0x22]), json, 'body: must be valid UTF-8'],
@@ -67,7 +67,7 @@ const refusedBodies: [string, string | Uint8Array<ArrayBuffer>, Record<string, s
 ];
 for (const [name, body, headers, expected] of refusedBodies) {
   test(`refuses a body: ${name}`, async (t) => {
-    const { post } = await startRest(t);
+    const { post } = await startRestServer(t);
     const response = await post(body, headers);
     assert.equal(response.status, 400);
     const error = await errorOf(response);
@@ -77,8 +77,8 @@ for (const [name, body, headers, expected] of refusedBodies) {
   });
 }
 
-test('gzip is unpacked, up to the limit', async (t) => {
-  const { post } = await startRest(t);
+test('gzip is decompressed, up to the limit', async (t) => {
+  const { post } = await startRestServer(t);
   const headers = { ...json, 'content-encoding': 'gzip' };
   assert.equal((await post(gzipSync('{"name":"a"}'), headers)).status, 200);
   assert.equal((await post(gzipSync(JSON.stringify({ name: 'a'.repeat(100_000) })), headers)).status, 413);
@@ -86,8 +86,8 @@ test('gzip is unpacked, up to the limit', async (t) => {
 
 const sized = (bytes: number) => JSON.stringify({ name: 'a'.repeat(bytes - 11) });
 
-test('a body may be as large as the limit and no larger', async (t) => {
-  const { post } = await startRest(t);
+test('a body may be as large as the limit, but not larger', async (t) => {
+  const { post } = await startRestServer(t);
   assert.equal((await post(sized(LIMIT))).status, 200);
   const response = await post(sized(LIMIT + 1));
   assert.equal(response.status, 413);
@@ -96,8 +96,10 @@ test('a body may be as large as the limit and no larger', async (t) => {
   assert.equal(message, `Resource exhausted: body: must not exceed ${LIMIT} bytes`);
 });
 
-test('a body without a length is cut off at the limit, and the connection goes on', { timeout: 5_000 }, async (t) => {
-  const { open } = await startRest(t);
+test('a body without a length is refused at the limit, and the connection stays open', {
+  timeout: 30_000,
+}, async (t) => {
+  const { open } = await startRestServer(t);
   const socket = await open();
   const chunk = `${LIMIT.toString(16)}\r\n${' '.repeat(LIMIT)}\r\n`;
   socket.write(`POST /iam/v2/groups HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`);
@@ -107,17 +109,17 @@ test('a body without a length is cut off at the limit, and the connection goes o
   assert.match(await text(socket), /^HTTP\/1.1 200 /m);
 });
 
-test('a length above the limit is refused before anything is sent', { timeout: 5_000 }, async (t) => {
-  const { open } = await startRest(t);
+test('a content-length above the limit is refused before the body is sent', { timeout: 30_000 }, async (t) => {
+  const { open } = await startRestServer(t);
   const socket = await open();
   socket.write(`POST /iam/v2/groups HTTP/1.1\r\nHost: x\r\nContent-Length: ${LIMIT + 1}\r\n\r\n`);
   const [first] = (await once(socket, 'data')) as [Buffer];
   assert.match(first.toString(), /^HTTP\/1.1 413 /);
 });
 
-test('a client that goes away in the middle of its body ends the reading', { timeout: 5_000 }, async (t) => {
+test('a client that disconnects while it sends its body cancels the call', { timeout: 30_000 }, async (t) => {
   const failed = Promise.withResolvers<unknown>();
-  const { open } = await startRest(t, {
+  const { open } = await startRestServer(t, {
     call: async ({ read }) => {
       try {
         return await read();

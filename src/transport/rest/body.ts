@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { ApiError, Code, invalid } from '../../base/errors.ts';
+import { invalid } from '../../base/errors.ts';
 import { decodeUtf8 } from '../../contract/json/parse.ts';
 import type { Route } from '../../contract/method.ts';
+import { clientDisconnected } from '../cancellation.ts';
 import { bodyTooLarge } from './http-error.ts';
 import type { Body } from './read-request.ts';
 import { takesForm } from './read-request.ts';
@@ -11,12 +12,14 @@ import { takesForm } from './read-request.ts';
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Reads a body of at most `maxBytes`, also when unpacked. Headers that rule it out are refused before a byte is read. */
+/**
+ * Reads a body of at most `maxBytes`, before and after decompression. Invalid headers are refused before it is read.
+ */
 export async function readBody(req: IncomingMessage, route: Route, maxBytes: number): Promise<Body> {
   const type = bodyType(req.headers['content-type'], route);
-  const unpack = unpacker(req.headers['content-encoding'], maxBytes);
+  const decompress = decompressor(req.headers['content-encoding'], maxBytes);
   const bytes = await readBytes(req, maxBytes);
-  return { type, text: decodeUtf8(unpack === undefined ? bytes : await unpack(bytes)) };
+  return { type, text: decodeUtf8(decompress === undefined ? bytes : await decompress(bytes)) };
 }
 
 const JSON_TYPE = 'application/json';
@@ -37,9 +40,9 @@ function bodyType(header = JSON_TYPE, route: Route): Body['type'] {
   throw invalid('content-type', `must be ${expected}; send Content-Type: ${expected}`);
 }
 
-type Unpack = (bytes: Buffer) => Promise<Buffer>;
+type Decompress = (bytes: Buffer) => Promise<Buffer>;
 
-function unpacker(encoding = 'identity', maxBytes: number): Unpack | undefined {
+function decompressor(encoding = 'identity', maxBytes: number): Decompress | undefined {
   switch (encoding.toLowerCase()) {
     case 'identity':
       return undefined;
@@ -55,7 +58,7 @@ async function unzip(bytes: Buffer, maxBytes: number): Promise<Buffer> {
     return await promisify(gunzip)(bytes, { maxOutputLength: maxBytes });
   } catch (error) {
     if (error instanceof RangeError) throw bodyTooLarge(maxBytes);
-    throw invalid('body', 'must be valid gzip, as its content-encoding says');
+    throw invalid('body', 'must be valid gzip, because its content-encoding is gzip');
   }
 }
 
@@ -64,18 +67,18 @@ function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
-  const take = (chunk: Buffer) => {
+  const collect = (chunk: Buffer) => {
     size += chunk.length;
     if (size <= maxBytes) {
       chunks.push(chunk);
       return;
     }
-    // The rest is thrown away as it comes: closing now would reset the connection before the client reads why.
-    req.off('data', take).resume();
+    // The rest is discarded as it arrives: closing now would reset the connection before the client reads the error.
+    req.off('data', collect).resume();
     reject(bodyTooLarge(maxBytes));
   };
-  req.on('data', take);
+  req.on('data', collect);
   req.once('end', () => resolve(Buffer.concat(chunks)));
-  req.once('error', () => reject(new ApiError(Code.CANCELLED, 'Cancelled: the client went away')));
+  req.once('error', () => reject(clientDisconnected));
   return promise;
 }

@@ -1,17 +1,20 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 
-/** Which other web origins may read our answers (https://fetch.spec.whatwg.org/#http-cors-protocol). */
+/**
+ * The CORS headers, which allow web pages of other origins to call the API
+ * (https://fetch.spec.whatwg.org/#http-cors-protocol).
+ */
 export interface Cors {
-  /** For every answer. */
+  /** The headers of every response. */
   headers(origin: string | undefined): OutgoingHttpHeaders;
-  /** For an answer to OPTIONS, by which a browser asks before it sends the request itself. */
+  /** The headers of a response to OPTIONS, the preflight request of a browser. */
   preflight(origin: string | undefined, verbs: string): OutgoingHttpHeaders;
 }
 
 const EXPOSED = 'x-request-id';
 const OPEN: OutgoingHttpHeaders = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 
-/** Tokens travel in a header that the page sets, so credentials (cookies) are never allowed and `*` is safe. */
+/** Pages send tokens in a header that they set, so credentials (cookies) are never allowed and `*` is safe. */
 export function createCors(origins: readonly string[]): Cors {
   const isOpen = origins.includes('*');
   const allowed = new Set(origins);

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import type { CodeName } from '../../base/errors.ts';
 import { ApiError, Code } from '../../base/errors.ts';
 import { httpStatus } from '../error-status.ts';
-import { errorOf, startRest } from './server.testing.ts';
+import { errorOf, startRestServer } from './server.testing.ts';
 
-test('answers JSON with its length, and passes on who asks', async (t) => {
-  const { fetch, calls } = await startRest(t);
+test('responds with JSON and its length, and passes on the token and the client', async (t) => {
+  const { fetch, calls } = await startRestServer(t);
   const response = await fetch('/iam/v2/groups?page_size=3', {
     headers: { authorization: 'Bearer x', 'user-agent': 'me/1' },
   });
@@ -29,15 +29,15 @@ test('answers JSON with its length, and passes on who asks', async (t) => {
 });
 
 test('HEAD is GET without the body', async (t) => {
-  const { fetch } = await startRest(t);
+  const { fetch } = await startRestServer(t);
   const response = await fetch('/iam/v2/groups', { method: 'HEAD' });
   assert.equal(response.status, 200);
   assert.equal(response.headers.get('content-length'), '25');
   assert.equal(await response.text(), '');
 });
 
-test('an empty message is no body at all', async (t) => {
-  const { fetch } = await startRest(t);
+test('the response to an empty message has no body', async (t) => {
+  const { fetch } = await startRestServer(t);
   const response = await fetch('/iam/v2/groups/a', { method: 'DELETE' });
   assert.equal(response.status, 200);
   assert.equal(response.headers.get('content-type'), null);
@@ -45,8 +45,8 @@ test('an empty message is no body at all', async (t) => {
   assert.equal(await response.text(), '');
 });
 
-test('a sane request id of the client is kept, another is replaced', async (t) => {
-  const { fetch } = await startRest(t);
+test('a valid request id of the client is used, an invalid one is replaced', async (t) => {
+  const { fetch } = await startRestServer(t);
   const idFor = async (headers: Record<string, string>) =>
     (await fetch('/iam/v2/groups', { headers })).headers.get('x-request-id');
   assert.equal(await idFor({ 'x-request-id': 'a.B_c-1' }), 'a.B_c-1');
@@ -55,8 +55,8 @@ test('a sane request id of the client is kept, another is replaced', async (t) =
   assert.equal(await idFor({ 'x-request-id': 'x'.repeat(129) }), 'new-2');
 });
 
-test('an unknown path is 404 with our error body', async (t) => {
-  const { fetch } = await startRest(t);
+test('an unknown path is 404 with an error body', async (t) => {
+  const { fetch } = await startRestServer(t);
   const response = await fetch('/nowhere?x=1', { headers: { 'x-request-id': 'me' } });
   assert.equal(response.status, 404);
   assert.deepEqual(await errorOf(response), {
@@ -75,8 +75,8 @@ test('an unknown path is 404 with our error body', async (t) => {
   });
 });
 
-test('another verb is 405 with the right ones', async (t) => {
-  const { fetch, calls } = await startRest(t);
+test('a verb that the path does not support is 405, with the supported verbs', async (t) => {
+  const { fetch, calls } = await startRestServer(t);
   const response = await fetch('/ping/v2/ping', { method: 'DELETE' });
   assert.equal(response.status, 405);
   assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS');
@@ -85,24 +85,24 @@ test('another verb is 405 with the right ones', async (t) => {
 });
 
 test('a malformed path is 400', async (t) => {
-  const { fetch } = await startRest(t);
+  const { fetch } = await startRestServer(t);
   const response = await fetch('/iam/v2/groups/%zz');
   assert.equal(response.status, 400);
   assert.equal((await errorOf(response)).message, 'Invalid argument: uid: must be percent-encoded UTF-8');
 });
 
-test('OPTIONS tells the verbs, and nothing to other origins by default', async (t) => {
-  const { fetch } = await startRest(t);
+test('OPTIONS returns the verbs, and by default no CORS headers', async (t) => {
+  const { fetch } = await startRestServer(t);
   const response = await fetch('/iam/v2/groups:batch/x', { method: 'OPTIONS' });
   assert.equal(response.status, 404);
-  const known = await fetch('/ping/v2/ping', { method: 'OPTIONS', headers: { origin: 'https://a.example' } });
-  assert.equal(known.status, 204);
-  assert.equal(known.headers.get('allow'), 'GET, HEAD, OPTIONS');
-  assert.equal(known.headers.get('access-control-allow-origin'), null);
+  const ping = await fetch('/ping/v2/ping', { method: 'OPTIONS', headers: { origin: 'https://a.example' } });
+  assert.equal(ping.status, 204);
+  assert.equal(ping.headers.get('allow'), 'GET, HEAD, OPTIONS');
+  assert.equal(ping.headers.get('access-control-allow-origin'), null);
 });
 
 test('CORS for all origins', async (t) => {
-  const { fetch } = await startRest(t, { cors: ['*'] });
+  const { fetch } = await startRestServer(t, { cors: ['*'] });
   const headers = { origin: 'https://a.example' };
   const preflight = await fetch('/iam/v2/groups', { method: 'OPTIONS', headers });
   assert.equal(preflight.status, 204);
@@ -119,7 +119,7 @@ test('CORS for all origins', async (t) => {
 });
 
 test('CORS for some origins', async (t) => {
-  const { fetch } = await startRest(t, { cors: ['https://a.example', 'https://b.example'] });
+  const { fetch } = await startRestServer(t, { cors: ['https://a.example', 'https://b.example'] });
   const originFor = async (origin: string) => {
     const { headers } = await fetch('/iam/v2/groups', { headers: { origin } });
     assert.equal(headers.get('vary'), 'origin');
@@ -134,7 +134,7 @@ test('CORS for some origins', async (t) => {
 
 test('each code has its HTTP status', async (t) => {
   let code: Code = Code.OK;
-  const { fetch } = await startRest(t, { call: async () => Promise.reject(new ApiError(code, 'Oh')) });
+  const { fetch } = await startRestServer(t, { call: async () => Promise.reject(new ApiError(code, 'Oh')) });
   for (const name of Object.keys(Code) as CodeName[]) {
     code = Code[name];
     if (code === Code.OK) continue;
@@ -152,8 +152,8 @@ test('each code has its HTTP status', async (t) => {
   }
 });
 
-test('a fault of ours is 500, says nothing and is logged', async (t) => {
-  const { fetch, logged } = await startRest(t, { call: () => Promise.reject(new Error('secret detail')) });
+test('an unexpected error is 500 without its message, and is logged', async (t) => {
+  const { fetch, logged } = await startRestServer(t, { call: () => Promise.reject(new Error('secret detail')) });
   const response = await fetch('/iam/v2/groups');
   assert.equal(response.status, 500);
   assert.equal((await errorOf(response)).message, 'Internal: the request failed');
@@ -161,9 +161,9 @@ test('a fault of ours is 500, says nothing and is logged', async (t) => {
   assert.match(logged[0] ?? '', /secret detail.*"requestId":"new-1"/);
 });
 
-test('a client that goes away aborts its call', { timeout: 5_000 }, async (t) => {
+test('a client that disconnects aborts its call', { timeout: 30_000 }, async (t) => {
   const arrived = Promise.withResolvers<AbortSignal>();
-  const { open } = await startRest(t, {
+  const { open } = await startRestServer(t, {
     call: (incoming) => {
       const signal = incoming.signal();
       arrived.resolve(signal);
@@ -180,15 +180,15 @@ test('a client that goes away aborts its call', { timeout: 5_000 }, async (t) =>
   assert.equal((signal.reason as ApiError).code, Code.CANCELLED);
 });
 
-test('an answered call is not aborted', async (t) => {
-  const { fetch, calls } = await startRest(t);
+test('a finished call is not aborted', async (t) => {
+  const { fetch, calls } = await startRestServer(t);
   await (await fetch('/iam/v2/groups')).text();
   await (await fetch('/iam/v2/groups')).text();
   assert.equal(calls[0]?.signal().aborted, false);
 });
 
-test('takes a whole URL as target, as a proxy sends it', { timeout: 5_000 }, async (t) => {
-  const { open, calls } = await startRest(t);
+test('accepts an absolute URL as target, which proxies send', { timeout: 30_000 }, async (t) => {
+  const { open, calls } = await startRestServer(t);
   const socket = await open();
   socket.write('GET http://host.example/iam/v2/groups?name=a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   assert.match(await text(socket), /^HTTP\/1.1 200 /);

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { ApiError, Code } from '../../base/errors.ts';
 import { httpStatus } from '../error-status.ts';
 
-/** An error for which HTTP has a status of its own. */
+/** An error whose HTTP status does not follow from its code. */
 class HttpError extends ApiError {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
@@ -14,12 +14,17 @@ class HttpError extends ApiError {
   }
 }
 
-export const wrongVerb = (verb: string, allow: string): ApiError =>
-  new HttpError(405, { allow }, Code.UNIMPLEMENTED, `Unimplemented: ${verb} at this path; it has ${allow}`);
+export const verbNotAllowed = (verb: string, allow: string): ApiError =>
+  new HttpError(
+    405,
+    { allow },
+    Code.UNIMPLEMENTED,
+    `Unimplemented: this path does not support ${verb}; use one of ${allow}`,
+  );
 
 /**
- * RESOURCE_EXHAUSTED, as gRPC answers a message that is too large, but 413 and not 429: sending it again later would
- * not help.
+ * RESOURCE_EXHAUSTED, which gRPC also uses for a message that is too large. The status is 413 and not 429, because a
+ * retry would not help.
  */
 export function bodyTooLarge(maxBytes: number): ApiError {
   const description = `must not exceed ${maxBytes} bytes`;
@@ -28,7 +33,7 @@ export function bodyTooLarge(maxBytes: number): ApiError {
   ]);
 }
 
-/** Status and headers of the answer to an error. */
+/** The status and the headers of an error response. */
 export function httpHead(error: ApiError): { readonly status: number; readonly headers: OutgoingHttpHeaders } {
   if (error instanceof HttpError) return error;
   const status = httpStatus(error.code);

@@ -2,33 +2,33 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { streamListJson } from '../../contract/streamed-list.ts';
 
-/** An answer that goes out while it is still read. */
-export interface PageStream {
-  /** Writes a page, with the head of the answer before the first, and settles when the client has taken most of it. */
-  send(page: Message): Promise<void>;
+/** A response that is sent while the list is still being read. */
+export interface ListResponseStream {
+  /** Writes a part, and before the first part the headers. Resolves when the write buffer has drained. */
+  send(part: Message): Promise<void>;
   end(last: Message): void;
 }
 
-export function createPageStream(
+export function streamListResponse(
   res: ServerResponse,
   type: DescMessage,
   list: DescField,
   head: () => OutgoingHttpHeaders,
-): PageStream {
+): ListResponseStream {
   const json = streamListJson(type, list);
   return {
-    async send(page) {
-      // The client is gone, as the call will notice too.
+    async send(part) {
+      // The client has disconnected. The call is aborted too.
       if (res.destroyed) return;
       if (!res.headersSent) res.writeHead(200, { ...head(), 'content-type': 'application/json' });
-      if (!res.write(json.next(page))) await room(res);
+      if (!res.write(json.next(part))) await drained(res);
     },
     end: (last) => void res.end(json.end(last)),
   };
 }
 
-/** Settles when there is room for more, or nobody left to need it. */
-function room(res: ServerResponse): Promise<void> {
+/** Resolves when the write buffer has drained or the connection is closed. */
+function drained(res: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       res.off('drain', settle).off('close', settle);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { capturesOf, compareNarrowness, matchesTemplate, parseTemplate } from './path-template.ts';
+import { capturesOf, compareSpecificity, matchesTemplate, parseTemplate } from './path-template.ts';
 
 test('reads literals, variables and custom verbs', () => {
   assert.deepEqual(parseTemplate('/registry/v2/repos/{repo_uid=**}/digests/{digest}/size'), {
@@ -47,7 +47,7 @@ const match = (template: string, path: string) => {
   );
 };
 
-test('** takes any number of segments, also none', () => {
+test('** matches any number of segments, also none', () => {
   assert.deepEqual(match('/g/{uid=**}', '/g'), ['uid=']);
   assert.deepEqual(match('/g/{uid=**}', '/g/'), ['uid=']);
   assert.deepEqual(match('/g/{uid=**}', '/g/a/b/c'), ['uid=a/b/c']);
@@ -58,7 +58,7 @@ test('** takes any number of segments, also none', () => {
   assert.equal(match('/g/{uid=**}/d/{digest}/size', '/g/size'), undefined);
 });
 
-test('a variable without ** takes exactly one segment that is not empty', () => {
+test('a variable without ** matches exactly one segment that is not empty', () => {
   assert.deepEqual(match('/g/{id=*}/versions', '/g/a/versions'), ['id=a']);
   assert.equal(match('/g/{id=*}/versions', '/g/a/b/versions'), undefined);
   assert.equal(match('/g/{id=*}/versions', '/g//versions'), undefined);
@@ -71,9 +71,9 @@ test('literals only match themselves', () => {
   assert.equal(match('/g/list', '/g/List'), undefined);
 });
 
-test('the narrower template sorts first', () => {
+test('the more specific template sorts first', () => {
   const sorted = ['/r/{uid=**}', '/r', '/r/{uid=**}/readme', '/r/{uid=**}/d/{digest}/size', '/r/{id}'].toSorted(
-    (a, b) => compareNarrowness(parseTemplate(a), parseTemplate(b)),
+    (a, b) => compareSpecificity(parseTemplate(a), parseTemplate(b)),
   );
   assert.deepEqual(sorted, ['/r', '/r/{id}', '/r/{uid=**}/d/{digest}/size', '/r/{uid=**}/readme', '/r/{uid=**}']);
 });

@@ -1,15 +1,15 @@
-/** One part of a path between slashes, or `**`, which takes any number of them. */
+/** One segment of a path template. `**` (kind `many`) matches any number of path segments. */
 export type Segment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'one' | 'many'; readonly variable: string };
 
 export interface Template {
   readonly segments: readonly Segment[];
-  /** Where `**` stands in `segments`; -1 when there is none. */
+  /** The index of `**` in `segments`; -1 when there is none. */
   readonly many: number;
-  /** The segments that are variables, by where they stand. */
+  /** The segments that are variables, and their indexes. */
   readonly variables: readonly { readonly variable: string; readonly at: number }[];
-  /** `lookupGroup` in `/iam/v2/groups:lookupGroup`: what google.api.http calls a custom verb. */
+  /** The custom verb of google.api.http, such as `lookupGroup` in `/iam/v2/groups:lookupGroup`. */
   readonly customVerb: string | undefined;
 }
 
@@ -17,7 +17,7 @@ const LITERAL = /^[\w.~-]+$/;
 const VARIABLE = /^\{([a-z_][\w.]*)(?:=(\*\*?))?\}$/;
 const CUSTOM_VERB = /:(\w+)$/;
 
-/** Parses what contracts use of google.api.http templates: a variable is one segment, or `**` once in a template. */
+/** Parses a google.api.http template. Each variable must be one segment or `**`, and `**` may occur once. */
 export function parseTemplate(template: string): Template {
   const customVerb = CUSTOM_VERB.exec(template)?.[1];
   const path = customVerb === undefined ? template : template.slice(0, -customVerb.length - 1);
@@ -29,7 +29,7 @@ export function parseTemplate(template: string): Template {
     .map((text): Segment => {
       if (LITERAL.test(text)) return { kind: 'literal', text };
       const [, variable, pattern] = VARIABLE.exec(text) ?? [];
-      if (variable === undefined) throw new Error(`route ${template} has a segment that we do not serve: ${text}`);
+      if (variable === undefined) throw new Error(`route ${template} has a segment that is not supported: ${text}`);
       return { kind: pattern === '**' ? 'many' : 'one', variable };
     });
   const many = segments.findIndex(isMany);
@@ -42,8 +42,8 @@ export function parseTemplate(template: string): Template {
 
 const isMany = (segment: Segment) => segment.kind === 'many';
 
-/** Orders templates that match one path: the narrower comes first. */
-export const compareNarrowness = (a: Template, b: Template): number =>
+/** Sorts templates that match the same path: the more specific comes first. */
+export const compareSpecificity = (a: Template, b: Template): number =>
   Number(a.many >= 0) - Number(b.many >= 0) || literals(b) - literals(a);
 
 const literals = ({ segments }: Template) => segments.filter((segment) => segment.kind === 'literal').length;
@@ -59,14 +59,14 @@ export function matchesTemplate({ segments, many }: Template, path: readonly str
   return true;
 }
 
-/** A variable and the path segments it takes: `from`, up to but without `to`. */
+/** A variable and the path segments that it matches, from `from` to before `to`. */
 export interface Capture {
   readonly variable: string;
   readonly from: number;
   readonly to: number;
 }
 
-/** Only for a path that matches. */
+/** The captures of a path that matches the template. */
 export function capturesOf({ segments, many, variables }: Template, path: readonly string[]): Capture[] {
   const taken = path.length - segments.length + 1;
   return variables.map(({ variable, at }) => {

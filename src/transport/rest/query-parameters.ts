@@ -1,14 +1,14 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { messageReader } from '../../contract/json/decode.ts';
-import { assign } from '../../contract/json/field-names.ts';
+import { setField } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { readField } from '../../contract/json/fields.ts';
 import type { ScalarCodec } from '../../contract/json/scalar-codecs.ts';
 import { codecOf } from '../../contract/json/scalar-codecs.ts';
 import type { Violations } from '../../contract/json/violations.ts';
 import { quotable } from '../../contract/json/violations.ts';
-import type { Place } from './field-path.ts';
-import { locate, spell } from './field-path.ts';
+import type { FieldLocation } from './field-path.ts';
+import { locateField, parameterNameOf } from './field-path.ts';
 import { percentDecode } from './request-target.ts';
 
 export interface Parameter {
@@ -16,7 +16,7 @@ export interface Parameter {
   readonly value: string;
 }
 
-/** Splits a query string or form body (WHATWG URL section 5.1), but refuses broken escapes instead of guessing. */
+/** Splits a query string or form body (WHATWG URL section 5.1), but refuses invalid escapes. */
 export function parseParameters(text: string, problems: Violations): Parameter[] {
   const parameters: Parameter[] = [];
   for (const pair of text.split('&')) {
@@ -33,7 +33,7 @@ export function parseParameters(text: string, problems: Violations): Parameter[]
 const decode = (text: string) => (ENCODED.test(text) ? percentDecode(text.replaceAll('+', ' ')) : text);
 const ENCODED = /[+%]/;
 
-/** Reads parameters into a message. `boundBy` tells what else gives the field at a path, such as `the body`. */
+/** Reads parameters into a message. `boundBy` returns the other source of the field at a path, such as `the body`. */
 export function readParameters(
   desc: DescMessage,
   message: Fields,
@@ -43,55 +43,57 @@ export function readParameters(
 ): void {
   const seen = new Set<string>();
   for (const { name, value } of parameters) {
-    const place = locate(desc, message, name, problems);
-    if (place === undefined) continue;
-    const { field, path } = place;
+    const location = locateField(desc, message, name, problems);
+    if (location === undefined) continue;
+    const { field, path } = location;
     const other = boundBy(path);
-    if (other !== undefined) problems.report(path, `already given by ${other}`);
-    else if (field.fieldKind === 'list') readListParameter(place, value, problems);
+    if (other !== undefined) problems.report(path, `is already given by ${other}`);
+    else if (field.fieldKind === 'list') readListParameter(location, value, problems);
     else if (seen.has(path)) problems.report(path, 'may be given only once');
-    else readSingleParameter(place, value, problems);
+    else readSingleParameter(location, value, problems);
     seen.add(path);
   }
 }
 
-export function readSingleParameter({ owner, field, path }: Place, text: string, problems: Violations): void {
-  const leaf = field.fieldKind === 'map' ? undefined : codecOf(field);
-  if (leaf === undefined) {
+export function readSingleParameter({ owner, field, path }: FieldLocation, text: string, problems: Violations): void {
+  const codec = field.fieldKind === 'map' ? undefined : codecOf(field);
+  if (codec === undefined) {
     const remedy =
-      field.fieldKind === 'map' ? 'is a map, which only a body can hold' : `must be written as ${spell(field, path)}`;
+      field.fieldKind === 'map'
+        ? 'is a map: send it in the body'
+        : `must be written as ${parameterNameOf(field, path)}`;
     problems.report(path, remedy);
     return;
   }
-  const value = readText(leaf, text, path, problems);
-  if (value !== undefined) assign(owner, field, value, path, problems);
+  const value = readText(codec, text, path, problems);
+  if (value !== undefined) setField(owner, field, value, path, problems);
 }
 
-function readListParameter({ owner, field, path }: Place, text: string, problems: Violations): void {
+function readListParameter({ owner, field, path }: FieldLocation, text: string, problems: Violations): void {
   const list = readField(owner, field) as unknown[];
-  const leaf = codecOf(field);
-  if (leaf !== undefined) {
-    // Lists are sent both by repeating the parameter and with commas.
+  const codec = codecOf(field);
+  if (codec !== undefined) {
+    // Clients repeat the parameter or separate the values by commas.
     for (const part of text.split(',')) {
-      if (part !== '') list.push(readText(leaf, part, path, problems));
+      if (part !== '') list.push(readText(codec, part, path, problems));
     }
     return;
   }
-  // A list of messages is sent as `image_refs[0].repo=a&image_refs[0].tags=b`, or with a JSON object for each:
-  // `image_refs={"repo":"a","tags":["b"]}`. The latter arrives here.
-  const at = `${path}[${list.length}]`;
+  // A list of messages is sent as `image_refs[0].repo=a&image_refs[0].tags=b`, which `locateField` handles, or as one
+  // JSON object for each message: `image_refs={"repo":"a","tags":["b"]}`.
+  const itemPath = `${path}[${list.length}]`;
   const json = parseObject(text);
   if (json === undefined || field.message === undefined) {
-    problems.report(at, `must be a JSON object, or written as ${spell(field, path)}`);
+    problems.report(itemPath, `must be a JSON object, or written as ${parameterNameOf(field, path)}`);
     return;
   }
-  const message = messageReader(field.message)(json, at, problems);
+  const message = messageReader(field.message)(json, itemPath, problems);
   if (message !== undefined) list.push(message);
 }
 
-function readText(leaf: ScalarCodec, text: string, path: string, problems: Violations): unknown {
-  const value = leaf.text(text);
-  if (value === undefined) problems.report(path, `must be ${leaf.expected}`);
+function readText(codec: ScalarCodec, text: string, path: string, problems: Violations): unknown {
+  const value = codec.text(text);
+  if (value === undefined) problems.report(path, `must be ${codec.expected}`);
   return value;
 }
 

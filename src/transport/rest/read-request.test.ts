@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Message } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { complaints, methodNamed, methods } from '../../contract/contract.testing.ts';
+import { methodNamed, methods, violationLines } from '../../contract/contract.testing.ts';
 import { ListResolvedVulnsReportsRequestSchema } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import {
   CreateGroupRequestSchema,
@@ -28,18 +28,18 @@ const router = createRouter(methods);
 function read(verb: Verb, target: string, json?: string): Message {
   const [path = '', query = ''] = target.split('?');
   const match = router(verb, path);
-  assert.ok(match.kind === 'found', target);
+  assert.ok(match.kind === 'match', target);
   const body = json === undefined ? undefined : ({ type: 'json', text: json } as const);
   return requestReader(match.method, match.route)({ variables: match.variables, query, body });
 }
 
 const get = (target: string) => read('GET', target);
 
-test('the path fills in its variables', () => {
+test('path variables set request fields', () => {
   assert.deepEqual(get('/iam/v2/groups/a/b'), create(GetGroupRequestSchema, { uid: 'a/b' }));
 });
 
-test('parameters go by any spelling, nested ones with dots', () => {
+test('parameters are accepted in any spelling, nested ones with dots', () => {
   const expected = create(ListGroupsRequestSchema, {
     uidp: { childrenOf: 'a/b', inRoot: false },
     name: 'x y',
@@ -104,7 +104,7 @@ const refusedQueries: [string, string][] = [
   ['/iam/v2/groups?name=%ff', 'name: must be percent-encoded UTF-8'],
   ['/iam/v2/groups?%ff=1', 'query: must be percent-encoded UTF-8'],
   ['/iam/v2/groups?name=a%00', 'name: must be a string of '],
-  ['/iam/v2/groups/a?uid=b', 'uid: already given by the path'],
+  ['/iam/v2/groups/a?uid=b', 'uid: is already given by the path'],
   ['/registry/v2/tags?include_dates=yes', 'include_dates: must be true or false'],
   ['/registry/v2/tags?updated_since=today', 'updated_since: must be an RFC 3339 time'],
   ['/libraries/v2/artifacts?ecosystems=ECOSYSTEM_JAVA,COBOL', 'ecosystems: must be one of ECOSYSTEM_JAVA, '],
@@ -131,7 +131,7 @@ const refusedQueries: [string, string][] = [
 ];
 for (const [target, expected] of refusedQueries) {
   test(`refuses ${target}`, () => {
-    const found = complaints(() => get(target));
+    const found = violationLines(() => get(target));
     assert.equal(found.length, 1);
     assert.ok(found[0]?.startsWith(expected), found[0]);
   });
@@ -144,41 +144,44 @@ test('the body is the resource itself, and an empty one is an empty resource', (
   for (const json of [undefined, '', ' ', '{}', 'null']) assert.deepEqual(read('POST', '/iam/v2/groups', json), empty);
 });
 
-test('mistakes are named relative to the resource', () => {
-  assert.match(complaints(() => read('POST', '/iam/v2/identities/a', '{"name":1}')).join(), /^name: must be a string/);
+test('violations are named relative to the resource', () => {
+  assert.match(
+    violationLines(() => read('POST', '/iam/v2/identities/a', '{"name":1}')).join(),
+    /^name: must be a string/,
+  );
 });
 
-test('with body * the body is the whole request, but the path wins', () => {
+test('with body * the body is the whole request, but the path overrides it', () => {
   assert.deepEqual(
     read('POST', '/iam/v2/groups/a:requestGroupAccess', '{"groupUid":"b"}'),
     create(RequestGroupAccessRequestSchema, { groupUid: 'a' }),
   );
   assert.deepEqual(
-    complaints(() => read('POST', '/iam/v2/groups/a:requestGroupAccess?group_uid=b')),
-    ['group_uid: belongs into the body'],
+    violationLines(() => read('POST', '/iam/v2/groups/a:requestGroupAccess?group_uid=b')),
+    ['group_uid: must be sent in the body'],
   );
 });
 
-test('a parameter cannot reach into the body', () => {
+test('a parameter cannot set a field of the body', () => {
   assert.deepEqual(
-    complaints(() => read('PATCH', '/iam/v2/groups/a?group.name=b&group.uid=c', '{}')),
-    ['group.name: already given by the body', 'group.uid: already given by the path'],
+    violationLines(() => read('PATCH', '/iam/v2/groups/a?group.name=b&group.uid=c', '{}')),
+    ['group.name: is already given by the body', 'group.uid: is already given by the path'],
   );
 });
 
 test('a method without body refuses one, unless it is empty', () => {
   assert.deepEqual(read('GET', '/iam/v2/groups/a', '{}'), create(GetGroupRequestSchema, { uid: 'a' }));
   assert.deepEqual(
-    complaints(() => read('GET', '/iam/v2/groups', '{"name":"a"}')),
+    violationLines(() => read('GET', '/iam/v2/groups', '{"name":"a"}')),
     ['body: must be empty; send fields in path and query'],
   );
   const deep = `${'['.repeat(100_000)}1${']'.repeat(100_000)}`;
-  assert.equal(complaints(() => read('GET', '/iam/v2/groups', deep)).length, 1);
+  assert.equal(violationLines(() => read('GET', '/iam/v2/groups', deep)).length, 1);
 });
 
 const maskOf = (message: Message) => (message as UpdateIdentityRequest).updateMask?.paths;
 
-test('PATCH without a mask takes the keys of the body, also empty ones', () => {
+test('PATCH without a mask updates the fields of the body, also empty ones', () => {
   const message = read('PATCH', '/iam/v2/groups/a', '{"name":"b","description":"","resourceLimits":{}}');
   const expected = create(UpdateGroupRequestSchema, {
     group: { uid: 'a', name: 'b' },
@@ -202,7 +205,7 @@ test('PATCH without a mask takes the keys of the body, also empty ones', () => {
   ]);
 });
 
-test('PATCH with the whole request as body takes the keys of the resource in it', () => {
+test('PATCH with the whole request as body updates the fields of the resource in it', () => {
   const target = '/iam/v2/identities:updateIdentityMetadata';
   const message = read('PATCH', target, '{"identityMetadata":{"jobTitle":""}}');
   assert.deepEqual((message as UpdateIdentityMetadataRequest).updateMask?.paths, ['job_title']);
@@ -211,7 +214,7 @@ test('PATCH with the whole request as body takes the keys of the resource in it'
   ]);
 });
 
-test('a mask in the query wins', () => {
+test('a mask in the query overrides the fields of the body', () => {
   assert.deepEqual(maskOf(read('PATCH', '/iam/v2/groups/a?updateMask=name,resourceLimits', '{"description":"x"}')), [
     'name',
     'resource_limits',
@@ -220,7 +223,7 @@ test('a mask in the query wins', () => {
   assert.deepEqual(maskOf(read('PATCH', '/iam/v2/groups/a?update_mask=', '{"description":"x"}')), ['description']);
 });
 
-test('POST without body mapping takes form values like parameters', () => {
+test('POST without body mapping accepts form values like parameters', () => {
   const route = { verb: 'POST', template: '/sts/exchange', body: undefined } as const;
   const method: Method = { ...methodNamed('ListGroups'), routes: [route] };
   const readForm = (query: string, text: string) =>
@@ -230,12 +233,12 @@ test('POST without body mapping takes form values like parameters', () => {
     create(ListGroupsRequestSchema, { name: 'a b', pageSize: 3, uidp: { ids: ['x', 'y'] } }),
   );
   assert.deepEqual(
-    complaints(() => readForm('name=a', 'name=b')),
+    violationLines(() => readForm('name=a', 'name=b')),
     ['name: may be given only once'],
   );
 });
 
-test('POST without body mapping takes the whole request as JSON too', () => {
+test('POST without body mapping accepts the whole request as JSON too', () => {
   const route = { verb: 'POST', template: '/sts/exchange', body: undefined } as const;
   const method: Method = { ...methodNamed('ListGroups'), routes: [route] };
   const readJson = (text: string) =>
@@ -245,12 +248,12 @@ test('POST without body mapping takes the whole request as JSON too', () => {
     create(ListGroupsRequestSchema, { name: 'a b', pageSize: 3, uidp: { ids: ['x', 'y'] } }),
   );
   assert.deepEqual(
-    complaints(() => readJson('{"colour":"red"}')),
+    violationLines(() => readJson('{"colour":"red"}')),
     ['colour: is not one of the fields of ListGroupsRequest: uidp, name, pageSize, pageToken, orderBy, skip'],
   );
 });
 
-test('a route that binds its body to nothing stops the start', () => {
+test('a route that binds its body to a field that does not exist is refused', () => {
   const method = methodNamed('CreateGroup');
   assert.throws(() => requestReader(method, { verb: 'POST', template: '/x', body: 'nope' }), /CreateGroupRequest.nope/);
 });

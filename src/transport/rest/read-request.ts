@@ -3,34 +3,34 @@ import { create } from '@bufbuild/protobuf';
 import type { FieldMask } from '@bufbuild/protobuf/wkt';
 import { FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { fieldReader, messageReader } from '../../contract/json/decode.ts';
-import { newFields } from '../../contract/json/field-names.ts';
+import { newMessage } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { parseJson } from '../../contract/json/parse.ts';
 import { presentPaths } from '../../contract/json/present-paths.ts';
 import type { Violations } from '../../contract/json/violations.ts';
 import { collectViolations, quotable } from '../../contract/json/violations.ts';
 import type { Method, Route } from '../../contract/method.ts';
-import { locate } from './field-path.ts';
+import { locateField } from './field-path.ts';
 import { parseParameters, readParameters, readSingleParameter } from './query-parameters.ts';
-import type { Variable } from './router.ts';
+import type { PathValue } from './router.ts';
 
 export interface Body {
   readonly type: 'json' | 'form';
   readonly text: string;
 }
 
-/** The parts of an HTTP request that make up a request message. */
-export interface Parts {
-  readonly variables: readonly Variable[];
+/** The parts of an HTTP request that contain fields of the request message. */
+export interface RequestParts {
+  readonly variables: readonly PathValue[];
   /** Without its question mark. */
   readonly query: string;
   readonly body: Body | undefined;
 }
 
-/** Puts a request message together, or throws INVALID_ARGUMENT naming what is wrong. */
-export type RequestReader = (parts: Parts) => Message;
+/** Builds the request message. Throws INVALID_ARGUMENT with the field violations. */
+export type RequestReader = (parts: RequestParts) => Message;
 
-/** Whether the fields of a request may come as form values: those that neither path nor body give. */
+/** Whether a request may have a form as its body. */
 export const takesForm = ({ verb, body }: Route): boolean => verb === 'POST' && body === undefined;
 
 export function requestReader({ desc: { input } }: Method, route: Route): RequestReader {
@@ -45,7 +45,7 @@ export function requestReader({ desc: { input } }: Method, route: Route): Reques
 
     const parameters = parseParameters(body?.type === 'form' ? `${query}&${body.text}` : query, problems);
     if (route.body === '*') {
-      for (const { name } of parameters) problems.report(quotable(name), 'belongs into the body');
+      for (const { name } of parameters) problems.report(quotable(name), 'must be sent in the body');
     } else {
       const boundBy = (path: string) => {
         if (variables.some(({ field }) => field === path)) return 'the path';
@@ -54,10 +54,10 @@ export function requestReader({ desc: { input } }: Method, route: Route): Reques
       readParameters(input, message, parameters, boundBy, problems);
     }
 
-    // Last, so that the path wins over an echo of the same field in the body.
+    // The path is read last, so that it overrides the same field in the body.
     for (const { field, text } of variables) {
-      const place = locate(input, message, field, problems);
-      if (place !== undefined) readSingleParameter(place, text, problems);
+      const location = locateField(input, message, field, problems);
+      if (location !== undefined) readSingleParameter(location, text, problems);
     }
     problems.check();
     deriveMask?.(message, json);
@@ -73,7 +73,7 @@ function bodyReader(
   // Version 0.1.55 of the Go SDK sends JSON where later ones send a form.
   if (route.body === '*' || takesForm(route)) {
     const read = messageReader(input);
-    return (json = {}, problems) => (read(json, '', problems) as Fields | undefined) ?? newFields(input);
+    return (json = {}, problems) => (read(json, '', problems) as Fields | undefined) ?? newMessage(input);
   }
   if (bodyField === undefined) {
     return (json, problems) => {
@@ -81,21 +81,21 @@ function bodyReader(
       if (json !== undefined && !isEmptyObject(json)) {
         problems.report('body', 'must be empty; send fields in path and query');
       }
-      return newFields(input);
+      return newMessage(input);
     };
   }
   const read = fieldReader(bodyField);
-  // An empty body is an empty resource, so that a complaint names what it lacks rather than the whole of it.
+  // An empty body is an empty resource, so that the error names the missing fields instead of the body.
   const absent = bodyField.fieldKind === 'message' ? {} : undefined;
   return (json = absent, problems) => {
-    const message = newFields(input);
+    const message = newMessage(input);
     const value = json === undefined ? undefined : read(json, '', problems);
     if (value !== undefined) message[bodyField.localName] = value;
     return message;
   };
 }
 
-/** For PATCH: fills in the mask from the keys of the body when the client gave none. */
+/** For PATCH without an update mask: sets the mask to the fields that are present in the body. */
 function maskDeriver(
   input: DescMessage,
   { verb, body }: Route,
@@ -108,8 +108,8 @@ function maskDeriver(
     body === '*' ? `${input.fields.find((field) => field !== mask && field.fieldKind === 'message')?.name}.` : '';
   const desc = bodyField?.message ?? input;
   return (message, json) => {
-    const given = message[mask.localName] as FieldMask | undefined;
-    if (given !== undefined && given.paths.length > 0) return;
+    const sent = message[mask.localName] as FieldMask | undefined;
+    if (sent !== undefined && sent.paths.length > 0) return;
     const paths = presentPaths(desc, json)
       .filter((path) => path.startsWith(prefix))
       .map((path) => path.slice(prefix.length));

@@ -1,4 +1,4 @@
-export interface Target {
+export interface RequestTarget {
   readonly path: string;
   /** Without its question mark. */
   readonly query: string;
@@ -6,14 +6,14 @@ export interface Target {
 
 const ORIGIN = /^https?:\/\/[^/?]*/i;
 
-/** Takes apart what follows the verb in a request line. A proxy sends a whole URL there (RFC 9112 section 3.2.2). */
-export function parseTarget(target: string): Target {
+/** Splits the request target of a request line. A proxy sends an absolute URL (RFC 9112 section 3.2.2). */
+export function parseTarget(target: string): RequestTarget {
   const text = target.startsWith('/') ? target : target.replace(ORIGIN, '');
   const cut = text.indexOf('?');
   return cut < 0 ? { path: text, query: '' } : { path: text.slice(0, cut), query: text.slice(cut + 1) };
 }
 
-/** The segments of a path, decoded, and what is wrong with them by their index. */
+/** The decoded segments of a path, and what is wrong with them by index. */
 export interface SplitPath {
   readonly segments: readonly string[];
   readonly problems: ReadonlyMap<number, string>;
@@ -22,12 +22,12 @@ export interface SplitPath {
 const CONTROL = /\p{Cc}/u;
 const DOTS = /(?:^|\/)\.\.?(?:\/|$)/;
 
-const SUSPICIOUS = /[%.\p{Cc}]/u;
+const NEEDS_CHECK = /[%.\p{Cc}]/u;
 const NO_PROBLEMS: ReadonlyMap<number, string> = new Map();
 
-/** Splits first and decodes then, so that `%2F` stays inside its segment (RFC 3986 section 2.2). */
+/** Splits before decoding, so that `%2F` stays inside its segment (RFC 3986 section 2.2). */
 export function splitPath(path: string): SplitPath {
-  if (!SUSPICIOUS.test(path)) return { segments: path.slice(1).split('/'), problems: NO_PROBLEMS };
+  if (!NEEDS_CHECK.test(path)) return { segments: path.slice(1).split('/'), problems: NO_PROBLEMS };
   const problems = new Map<number, string>();
   const segments = path
     .slice(1)

@@ -11,8 +11,8 @@ const route = createRouter(methods);
 /** `GetGroup uid=abc`, `405 GET,POST` or `404`. */
 function outcome(verb: string, path: string, router = route): string {
   const match = router(verb, path);
-  if (match.kind === 'nothing') return '404';
-  if (match.kind === 'other verbs') return `405 ${match.allow.toSorted().join(',')}`;
+  if (match.kind === 'no match') return '404';
+  if (match.kind === 'verb not allowed') return `405 ${match.allow.toSorted().join(',')}`;
   return [match.method.desc.name, ...match.variables.map(({ field, text }) => `${field}=${text}`)].join(' ');
 }
 
@@ -51,7 +51,7 @@ for (const [verb, path, expected] of overlaps) {
   test(`${verb} ${path} is ${expected}`, () => assert.equal(outcome(verb, path), expected));
 }
 
-test('every list route wins over the get route that would take its path with an empty uid', () => {
+test('every list route is preferred to the get route that matches its path with an empty uid', () => {
   const gets = methods.filter(({ routes }) => routes.some((r) => r.verb === 'GET' && r.template.endsWith('/{uid=**}')));
   assert.ok(gets.length >= 12);
   for (const { routes } of gets) {
@@ -63,7 +63,7 @@ test('every list route wins over the get route that would take its path with an 
   }
 });
 
-test('overlaps of v1: a literal after the shared prefix wins, and so does one after **', () => {
+test('overlaps of v1: a literal after the shared prefix is preferred, and so is one after **', () => {
   const [method] = methods;
   assert.ok(method);
   const v1 = createRouter([
@@ -99,13 +99,13 @@ test('a root group is created with no parent, with and without a trailing slash'
   assert.equal(outcome('POST', '/iam/v2/groups/'), 'CreateGroup parent=');
 });
 
-test('uids travel plain or with %2F', () => {
+test('the slashes of uids are sent as they are or as %2F', () => {
   assert.equal(outcome('GET', `/iam/v2/groups/${child}`), `GetGroup uid=${child}`);
   assert.equal(outcome('GET', `/iam/v2/groups/${child.replace('/', '%2F')}`), `GetGroup uid=${child}`);
   assert.equal(outcome('GET', `/registry/v2/repos/${child.replace('/', '%2f')}/readme`), `GetRepoReadme uid=${child}`);
 });
 
-test('segments are decoded one by one, once, and literals too', () => {
+test('segments are decoded one by one and only once, also literals', () => {
   assert.equal(outcome('GET', '/iam/v2/groups/%C3%BC%20%2525'), 'GetGroup uid=ü %25');
   assert.equal(outcome('GET', '/iam/v2/gr%6Fups'), 'ListGroups');
   assert.equal(outcome('GET', '/iam%2Fv2/groups'), '404');
@@ -120,7 +120,7 @@ test('a custom verb is split off only where a route has it', () => {
   assert.equal(outcome('GET', '/iam/v2/groups/a%3ArequestGroupAccess'), 'GetGroup uid=a:requestGroupAccess');
 });
 
-test('a known path with another verb tells which there are', () => {
+test('a known path with another verb returns the supported verbs', () => {
   assert.equal(outcome('PUT', '/iam/v2/groups'), '405 DELETE,GET,PATCH,POST');
   assert.equal(outcome('POST', '/ping/v2/ping'), '405 GET');
   assert.equal(outcome('GET', `/iam/v2/groups/${child}:requestGroupAccess`), '405 POST');
@@ -128,7 +128,7 @@ test('a known path with another verb tells which there are', () => {
   assert.equal(outcome('BREW', '/ping/v2/ping'), '405 GET');
 });
 
-test('an unknown path is nothing', () => {
+test('an unknown path has no match', () => {
   for (const path of [
     '/',
     '',
@@ -177,6 +177,6 @@ for (const [path, field] of malformed) {
   });
 }
 
-test('names with dots are no dot segments', () => {
+test('names with dots are not dot segments', () => {
   assert.equal(outcome('GET', '/iam/v2/groups/a..b/.c/d.'), 'GetGroup uid=a..b/.c/d.');
 });

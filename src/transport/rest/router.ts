@@ -1,30 +1,30 @@
 import { invalid } from '../../base/errors.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import type { Capture, Template } from './path-template.ts';
-import { capturesOf, compareNarrowness, matchesTemplate, parseTemplate } from './path-template.ts';
+import { capturesOf, compareSpecificity, matchesTemplate, parseTemplate } from './path-template.ts';
 import type { SplitPath } from './request-target.ts';
 import { splitPath } from './request-target.ts';
 
-/** A path variable: the proto path of the request field it goes to, and its decoded text. */
-export interface Variable {
+/** The value of a path variable: the proto path of its request field, and the decoded text. */
+export interface PathValue {
   readonly field: string;
   readonly text: string;
 }
 
-export interface Found {
-  readonly kind: 'found';
+export interface MatchedRoute {
+  readonly kind: 'match';
   readonly method: Method;
   readonly route: Route;
-  readonly variables: readonly Variable[];
+  readonly variables: readonly PathValue[];
 }
 
-export type Match =
-  | Found
-  | { readonly kind: 'other verbs'; readonly allow: readonly Verb[] }
-  | { readonly kind: 'nothing' };
+export type RouteLookup =
+  | MatchedRoute
+  | { readonly kind: 'verb not allowed'; readonly allow: readonly Verb[] }
+  | { readonly kind: 'no match' };
 
 /** Finds the method for an HTTP verb and a path without its query; throws INVALID_ARGUMENT for a malformed path. */
-export type Router = (verb: string, path: string) => Match;
+export type Router = (verb: string, path: string) => RouteLookup;
 
 interface Entry {
   readonly method: Method;
@@ -32,10 +32,12 @@ interface Entry {
   readonly template: Template;
 }
 
-/** A tree over the leading literals of all templates; what follows them is compared entry by entry. */
+/**
+ * A node of a tree by the leading literal segments of all templates. The other segments are compared entry by entry.
+ */
 interface Node {
   readonly children: Map<string, Node>;
-  /** The narrowest first. */
+  /** The most specific first. */
   readonly entries: Entry[];
 }
 
@@ -49,7 +51,7 @@ export function createRouter(methods: readonly Method[]): Router {
       const template = parseTemplate(route.template);
       const { entries } = nodeFor(root, template);
       entries.push({ method, route, template });
-      entries.sort((a, b) => compareNarrowness(a.template, b.template));
+      entries.sort((a, b) => compareSpecificity(a.template, b.template));
       customVerbs.add(template.customVerb);
     }
   }
@@ -57,10 +59,10 @@ export function createRouter(methods: readonly Method[]): Router {
   return (verb, path) => {
     const colon = path.lastIndexOf(':');
     const customVerb = colon > path.lastIndexOf('/') ? path.slice(colon + 1) : undefined;
-    // A verb is cut off only where some route has it; any other colon is part of the last segment.
+    // Only a custom verb that a route has is split off. Any other colon is part of the last segment.
     if (customVerb !== undefined && customVerbs.has(customVerb)) {
       const match = find(root, splitPath(path.slice(0, colon)), customVerb, verb);
-      if (match.kind !== 'nothing') return match;
+      if (match.kind !== 'no match') return match;
     }
     return find(root, splitPath(path), undefined, verb);
   };
@@ -77,7 +79,7 @@ function nodeFor(root: Node, template: Template): Node {
   return node;
 }
 
-function find(root: Node, path: SplitPath, customVerb: string | undefined, verb: string): Match {
+function find(root: Node, path: SplitPath, customVerb: string | undefined, verb: string): RouteLookup {
   const trail = [root];
   for (const segment of path.segments) {
     const child = trail.at(-1)?.children.get(segment);
@@ -85,29 +87,29 @@ function find(root: Node, path: SplitPath, customVerb: string | undefined, verb:
     trail.push(child);
   }
   const allow = new Set<Verb>();
-  // More leading literals are narrower than anything else.
-  for (let at = trail.length - 1; at >= 0; at--) {
-    for (const entry of (trail[at] as Node).entries) {
+  // A template with more leading literals is more specific.
+  for (let depth = trail.length - 1; depth >= 0; depth--) {
+    for (const entry of (trail[depth] as Node).entries) {
       if (entry.template.customVerb !== customVerb || !matchesTemplate(entry.template, path.segments)) continue;
-      if (entry.route.verb === verb) return found(entry, path);
+      if (entry.route.verb === verb) return matchedRoute(entry, path);
       allow.add(entry.route.verb);
     }
   }
-  refuseProblems(path, []);
-  return allow.size === 0 ? { kind: 'nothing' } : { kind: 'other verbs', allow: [...allow] };
+  throwPathProblem(path, []);
+  return allow.size === 0 ? { kind: 'no match' } : { kind: 'verb not allowed', allow: [...allow] };
 }
 
-function found({ method, route, template }: Entry, path: SplitPath): Found {
+function matchedRoute({ method, route, template }: Entry, path: SplitPath): MatchedRoute {
   const captures = capturesOf(template, path.segments);
-  refuseProblems(path, captures);
+  throwPathProblem(path, captures);
   const variables = captures.map(({ variable, from, to }) => ({
     field: variable,
     text: path.segments.slice(from, to).join('/'),
   }));
-  return { kind: 'found', method, route, variables };
+  return { kind: 'match', method, route, variables };
 }
 
-function refuseProblems({ problems }: SplitPath, captures: readonly Capture[]): void {
+function throwPathProblem({ problems }: SplitPath, captures: readonly Capture[]): void {
   for (const [index, description] of problems) {
     throw invalid(captures.find(({ from, to }) => from <= index && index < to)?.variable ?? 'path', description);
   }

@@ -15,16 +15,19 @@ import {
 } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { IncomingCall } from '../../pipeline/call.ts';
 import type { RestOptions } from './handler.ts';
-import { createRest } from './handler.ts';
+import { createRestHandler } from './handler.ts';
 
 export const LIMIT = 1000;
 
-/** A server on a free port; its `call` echoes a created group and answers the rest with an empty list or nothing. */
-export async function startRest(t: TestContext, options: Partial<RestOptions> = {}) {
+/**
+ * Starts a server on a free port. Its `call` returns the created group, and otherwise an empty list or an empty
+ * message.
+ */
+export async function startRestServer(t: TestContext, options: Partial<RestOptions> = {}) {
   const calls: IncomingCall[] = [];
   const logged: string[] = [];
   let ids = 0;
-  const handle = createRest({
+  const handle = createRestHandler({
     methods,
     call: async (incoming) => {
       calls.push(incoming);

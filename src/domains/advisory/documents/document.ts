@@ -14,20 +14,20 @@ import {
   ReviewState,
 } from '../../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 
-/** What the document of a package says of an advisory. */
-export const documentAdvisory = ({ advisoryId, aliases, events }: Advisory): DocumentAdvisory =>
-  create(DocumentAdvisorySchema, { id: advisoryId, aliases, events: events.flatMap(documentEvent) });
+/** Converts an advisory to its form in the document of a package. */
+export const toDocumentAdvisory = ({ advisoryId, aliases, events }: Advisory): DocumentAdvisory =>
+  create(DocumentAdvisorySchema, { id: advisoryId, aliases, events: events.flatMap(toDocumentEvents) });
 
-/** Nothing for what was rejected, and for what documents have no word for. */
-function documentEvent(event: AdvisoryEvent): DocumentEvent[] {
+/** Returns no event for one that was rejected, or whose type documents do not have. */
+function toDocumentEvents(event: AdvisoryEvent): DocumentEvent[] {
   const data = event.reviewState === ReviewState.REJECTED ? undefined : dataOf(event);
   if (!data) return [];
   return [create(DocumentEventSchema, { data, ...(event.createTime && { timestamp: event.createTime }) })];
 }
 
-type Data = Exclude<MessageInitShape<typeof DocumentEventSchema>, DocumentEvent>['data'];
+type EventData = Exclude<MessageInitShape<typeof DocumentEventSchema>, DocumentEvent>['data'];
 
-function dataOf({ type }: AdvisoryEvent): Data {
+function dataOf({ type }: AdvisoryEvent): EventData {
   switch (type.case) {
     case undefined:
     case 'patched':

@@ -6,11 +6,9 @@ import {
   DocumentSchema,
   type ListDocumentsRequest,
   ListDocumentsResponseSchema,
+  SecurityAdvisoryService,
 } from '../../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
-import {
-  type Advisory,
-  AdvisorySchema,
-} from '../../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { AdvisorySchema } from '../../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import {
   createFacetReader,
   type FacetReader,
@@ -20,45 +18,43 @@ import {
 import { pageSize } from '../../../resource/list/list.ts';
 import type { PageTokens } from '../../../resource/list/page-token.ts';
 import { compareBytes } from '../../../resource/list/plan.ts';
-import type { Operation, ReadContext } from '../../../resource/operation.ts';
+import { type Operations, type ReadContext, readOperation } from '../../../resource/operation.ts';
 import { findAll, findUidsReferringAny } from '../../../resource/read.ts';
 import type { Reader } from '../../../store/store.ts';
 import { advisories } from '../../vulnerabilities/advisories.ts';
-import { anyIdAs } from '../../vulnerabilities/search.ts';
+import { idKeysInAnyRole } from '../../vulnerabilities/advisory-search.ts';
 import type { ReadableGroups } from '../readable-groups.ts';
-import { documentAdvisory } from './document.ts';
+import { toDocumentAdvisory } from './document.ts';
 
 const MAX_CVES = 100;
-/** A page ends early rather than hold more advisories; one document is never cut. */
+/** A page ends early when it has this many advisories. A single document is always complete. */
 const MAX_ADVISORIES = 5_000;
 
-/** One document for each artifact that has advisories. It is not stored: the lists of that facet are the documents. */
-export const listDocuments = (tokens: PageTokens, readable: ReadableGroups): Operation => ({
-  mode: 'read',
-  async run(ctx, message) {
-    const request = message as ListDocumentsRequest;
-    const descending = readOrder(request.orderBy);
-    const { window, query } = readWindow(ctx, request, descending, tokens);
-    const scopes = readable(ctx.caller);
+/** Lists one document for each artifact name that has advisories. Documents are not stored: the facet is their list. */
+export const documentOperations = (pageTokens: PageTokens, readableGroups: ReadableGroups): Operations =>
+  readOperation(SecurityAdvisoryService.method.listDocuments, async (ctx, request) => {
+    const isDescending = parseOrder(request.orderBy);
+    const { window, query } = readWindow(ctx, request, isDescending, pageTokens);
+    const scopes = readableGroups(ctx.caller);
     const packages = createFacetReader(ctx.db, advisories, 'artifact_names');
 
-    const named = await namedPackages(ctx.db, packages, scopes, request);
+    const named = await findNamedPackages(ctx.db, packages, scopes, request);
     const total = named ? named.length : await packages.count(scopes);
-    // One more than asked for tells whether there is a next page.
-    const more = { ...window, limit: window.limit + 1 };
-    const found = named ? pageOf(named, more) : await packages.values(scopes, more);
-    const page = fitting(found.slice(0, window.limit));
+    // One more than the page size, which shows whether there is a next page.
+    const extended = { ...window, limit: window.limit + 1 };
+    const found = named ? pageOf(named, extended) : await packages.values(scopes, extended);
+    const page = limitAdvisories(found.slice(0, window.limit));
     const last = page.length < found.length ? page.at(-1) : undefined;
     return create(ListDocumentsResponseSchema, {
-      documents: await documentsOf(packages, scopes, page),
-      nextPageToken: last ? tokens.issue({ keys: [], uid: last.value }, query, ctx.now) : '',
+      documents: await readDocuments(packages, scopes, page),
+      nextPageToken: last ? pageTokens.issue({ keys: [], uid: last.value }, query, ctx.now) : '',
       totalCount: BigInt(total),
       skipped: request.skip,
     });
-  },
-});
+  });
 
-function readOrder(text: string): boolean {
+/** Whether the order is descending. */
+function parseOrder(text: string): boolean {
   const [, direction = 'asc'] = /^\s*(?:id(?:\s+(asc|desc))?)?\s*$/i.exec(text) ?? ['', 'unknown'];
   if (direction === 'unknown') throw invalid('order_by', 'must be id, optionally followed by asc or desc');
   return direction.toLowerCase() === 'desc';
@@ -67,28 +63,28 @@ function readOrder(text: string): boolean {
 function readWindow(
   { caller, now }: ReadContext,
   { id, cves, pageSize: size, pageToken, skip }: ListDocumentsRequest,
-  descending: boolean,
-  tokens: PageTokens,
+  isDescending: boolean,
+  pageTokens: PageTokens,
 ): { window: ValueWindow; query: string } {
   const limit = pageSize(size);
   if (skip < 0) throw invalid('skip', 'must not be negative');
   if (cves.length > MAX_CVES) throw invalid('cves', `must have at most ${MAX_CVES} values`);
-  const query = JSON.stringify(['documents', id, cves, descending, caller.uid]);
-  const after = pageToken === '' ? undefined : tokens.read(pageToken, query, now)?.uid;
-  return { window: { after, descending, limit, skip }, query };
+  const query = JSON.stringify(['documents', id, cves, isDescending, caller.uid]);
+  const after = pageToken === '' ? undefined : pageTokens.read(pageToken, query, now)?.uid;
+  return { window: { after, descending: isDescending, limit, skip }, query };
 }
 
-/** The packages that a request names, in any order; nothing when it asks for all. */
-async function namedPackages(
+/** The packages that a request names, in any order; undefined when it names none. */
+async function findNamedPackages(
   db: Reader,
   packages: FacetReader,
   scopes: readonly string[],
   { id, cves }: ListDocumentsRequest,
 ): Promise<FacetValue[] | undefined> {
   if (cves.length === 0) return id === '' ? undefined : packages.find(scopes, [id]);
-  const uids = await findUidsReferringAny(db, advisories, 'ids', cves.flatMap(anyIdAs));
+  const uids = await findUidsReferringAny(db, advisories, 'ids', cves.flatMap(idKeysInAnyRole));
   const visible = uids.filter((uid) => scopes.some((scope) => isWithin(uid, scope)));
-  const affected = (await findAll(db, advisories, visible)).map(({ message }) => (message as Advisory).artifactName);
+  const affected = (await findAll(db, advisories, visible)).map(({ message }) => message.artifactName);
   return packages.find(
     scopes,
     [...new Set(affected)].filter((name) => id === '' || name === id),
@@ -103,7 +99,8 @@ function pageOf(packages: readonly FacetValue[], { after, descending, limit, ski
     .slice(skip, skip + limit);
 }
 
-function fitting(packages: readonly FacetValue[]): FacetValue[] {
+/** The packages of a page up to MAX_ADVISORIES advisories, and at least one package. */
+function limitAdvisories(packages: readonly FacetValue[]): FacetValue[] {
   let members = 0;
   return packages.filter((each, at) => {
     members += each.members;
@@ -111,7 +108,7 @@ function fitting(packages: readonly FacetValue[]): FacetValue[] {
   });
 }
 
-async function documentsOf(
+async function readDocuments(
   packages: FacetReader,
   scopes: readonly string[],
   page: readonly FacetValue[],
@@ -119,9 +116,9 @@ async function documentsOf(
   const names = page.map(({ value }) => value);
   const bodies = await packages.members(scopes, names);
   return names.map((id) => {
-    const found = (bodies.get(id) ?? []).map((body) => fromBinary(AdvisorySchema, body));
-    // What was withdrawn no longer stands, and a document cannot say so.
-    const standing = found.filter(({ deleteTime }) => deleteTime === undefined).map(documentAdvisory);
-    return create(DocumentSchema, { id, advisories: standing.sort((a, b) => (a.id < b.id ? -1 : 1)) });
+    const all = (bodies.get(id) ?? []).map((body) => fromBinary(AdvisorySchema, body));
+    // Withdrawn advisories are left out, because a document cannot mark them.
+    const current = all.filter(({ deleteTime }) => deleteTime === undefined).map(toDocumentAdvisory);
+    return create(DocumentSchema, { id, advisories: current.sort((a, b) => (a.id < b.id ? -1 : 1)) });
   });
 }

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { denied, invalid } from '../../../base/errors.ts';
 import { ancestorsOf, isUid, isWithin, parentOf, ROOT } from '../../../base/uid.ts';
-import { capabilityNamed, has, NO_CAPABILITIES, nameOf } from '../../../contract/capabilities.ts';
+import { capabilityByName, capabilityName, hasCapability, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import type { RoleBinding } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import {
@@ -9,7 +9,7 @@ import {
   type ExplainRequest,
   ExplainResponseSchema,
 } from '../../../contract/gen/wharfinger/access/v1/access_pb.js';
-import type { Operation, Operations, ReadContext } from '../../../resource/operation.ts';
+import { type ReadContext, readOperation } from '../../../resource/operation.ts';
 import { findAll } from '../../../resource/read.ts';
 import { groups } from '../groups/groups.ts';
 import { builtinRoles } from '../roles/builtin-roles.ts';
@@ -17,42 +17,36 @@ import { hydrateBindings } from '../roles/hydrate-bindings.ts';
 import { bindingsOf } from '../roles/role-bindings.ts';
 import { capabilitiesOf } from '../roles/roles.ts';
 
-/** Who is asked about, what, and where. */
-interface Question {
+/** Whether `identity` holds `capability` at `uid`. */
+interface AccessQuery {
   readonly identity: string;
+  /** Whether `identity` is the caller. */
   readonly isSelf: boolean;
   readonly capability: Capability;
   readonly uid: string;
 }
 
-const explain: Operation = {
-  mode: 'read',
-  async run(ctx, request) {
-    const question = read(ctx, request as ExplainRequest);
-    const { identity, isSelf, capability, uid } = question;
-    const bindings = await decisiveBindings(ctx, question);
-    // What the token brings along or leaves out also counts, but only the caller's own token is here to be asked.
-    const allowed = isSelf ? ctx.caller.can([capability], uid) : bindings.length > 0;
-    const isMissing = !allowed && bindings.length === 0 && reaches(identity, uid);
-    return create(ExplainResponseSchema, {
-      identity,
-      allowed,
-      explanation: allowed ? whyAllowed(question, bindings) : whyRefused(question, bindings),
-      bindings: bindings.map((binding) => shown(ctx, question, binding)),
-      ...(isMissing && { groups: await helpfulGroups(ctx, question), roles: helpfulRoles(capability) }),
-    });
-  },
-};
+export const explainOperations = readOperation(AccessService.method.explain, async (ctx, request) => {
+  const query = parseQuery(ctx, request);
+  const { identity, isSelf, capability, uid } = query;
+  const bindings = await grantingBindings(ctx, query);
+  // A token can add to the role bindings or restrict them. Only the token of the caller is known here.
+  const allowed = isSelf ? ctx.caller.can([capability], uid) : bindings.length > 0;
+  const wouldBindingHelp = !allowed && bindings.length === 0 && canHaveAccess(identity, uid);
+  return create(ExplainResponseSchema, {
+    identity,
+    allowed,
+    explanation: allowed ? explainAllowed(query, bindings) : explainRefused(query, bindings),
+    bindings: bindings.map((binding) => visibleFields(ctx, query, binding)),
+    ...(wouldBindingHelp && { groups: await helpfulGroups(ctx, query), roles: helpfulRoles(capability) }),
+  });
+});
 
-export const explainOperations: Operations = {
-  [`${AccessService.typeName}/${AccessService.method.explain.name}`]: explain,
-};
+const READ_BINDINGS = Capability.CAP_IAM_ROLE_BINDINGS_LIST;
 
-const VIEW = Capability.CAP_IAM_ROLE_BINDINGS_LIST;
-
-function read({ caller }: ReadContext, request: ExplainRequest): Question {
+function parseQuery({ caller }: ReadContext, request: ExplainRequest): AccessQuery {
   const { uid, identity } = request;
-  const capability = capabilityNamed(request.capability);
+  const capability = capabilityByName(request.capability);
   if (capability === undefined) {
     throw invalid('capability', 'must be the dotted name of a capability, such as groups.list');
   }
@@ -60,66 +54,76 @@ function read({ caller }: ReadContext, request: ExplainRequest): Question {
     if (!isUid(value)) throw invalid(field, 'must be a uid: 40 hex digits, then /-separated parts of 16');
   }
   const isSelf = identity === '' || identity === caller.uid;
-  if (!isSelf && !caller.can([VIEW], uid)) {
-    throw denied(`asking about somebody else needs ${nameOf(VIEW)} on ${uid}`, {
-      capabilities: nameOf(VIEW),
+  if (!isSelf && !caller.can([READ_BINDINGS], uid)) {
+    throw denied(`explaining the access of another identity needs ${capabilityName(READ_BINDINGS)} on ${uid}`, {
+      capabilities: capabilityName(READ_BINDINGS),
       scope: uid,
     });
   }
   return { identity: isSelf ? caller.uid : identity, isSelf, capability, uid };
 }
 
-/** An identity inside a group never reaches out of it, whatever it is bound to. */
-const reaches = (identity: string, uid: string): boolean => {
-  const home = parentOf(identity);
-  return home === ROOT || isWithin(uid, home);
+/** Whether role bindings at `uid` have an effect: an identity that belongs to a group has no access outside of it. */
+const canHaveAccess = (identity: string, uid: string): boolean => {
+  const identityGroup = parentOf(identity);
+  return identityGroup === ROOT || isWithin(uid, identityGroup);
 };
 
-/** The bindings that give the capability at the place, the outermost first. */
-async function decisiveBindings({ db }: ReadContext, { identity, capability, uid }: Question): Promise<RoleBinding[]> {
+/** The role bindings that give the capability at the uid, the outermost first. */
+async function grantingBindings(
+  { db }: ReadContext,
+  { identity, capability, uid }: AccessQuery,
+): Promise<RoleBinding[]> {
   const found: RoleBinding[] = [];
   for (const { parent, message } of await bindingsOf(db, identity)) {
-    if (!isWithin(uid, parent) || !reaches(identity, parent)) continue;
-    const binding = message as RoleBinding;
-    const given = (await capabilitiesOf(db, binding.roleUid)) ?? NO_CAPABILITIES;
-    if (has(given, capability)) found.push(binding);
+    if (!isWithin(uid, parent) || !canHaveAccess(identity, parent)) continue;
+    const capabilities = (await capabilitiesOf(db, message.roleUid)) ?? NO_CAPABILITIES;
+    if (hasCapability(capabilities, capability)) found.push(message);
   }
   await hydrateBindings({ db }, found);
   return found.sort((a, b) => a.uid.length - b.uid.length);
 }
 
-/** Who may ask about somebody may yet not read what is bound further up. */
-function shown({ caller }: ReadContext, { isSelf }: Question, { uid, roleUid, role }: RoleBinding) {
+/** The fields of a binding that the caller may see. A binding at an ancestor may be one that the caller cannot read. */
+function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, { uid, roleUid, role }: RoleBinding) {
   const groupUid = parentOf(uid);
-  return isSelf || caller.can([VIEW], groupUid) ? { uid, groupUid, roleUid, roleName: role?.name ?? '' } : { groupUid };
+  const isReadable = isSelf || caller.can([READ_BINDINGS], groupUid);
+  return isReadable ? { uid, groupUid, roleUid, roleName: role?.name ?? '' } : { groupUid };
 }
 
-/** Where a binding would help: here and above, as far as these are groups. Of what the caller cannot see, the uid is enough. */
-async function helpfulGroups({ db, caller }: ReadContext, { identity, uid }: Question): Promise<string[]> {
-  const places = [...ancestorsOf(uid), uid].filter((place) => reaches(identity, place)).reverse();
-  const known = new Set((await findAll(db, groups, places)).map((group) => group.uid));
-  return places.filter((place) => known.has(place) || !caller.can([Capability.CAP_IAM_GROUPS_LIST], place));
+/**
+ * The groups at which a role binding would give the capability: the uid and its ancestors, without those that are not
+ * groups. A uid that the caller cannot read stays in, so that the response does not tell whether such a group exists.
+ */
+async function helpfulGroups({ db, caller }: ReadContext, { identity, uid }: AccessQuery): Promise<string[]> {
+  const candidates = [...ancestorsOf(uid), uid].filter((candidate) => canHaveAccess(identity, candidate)).reverse();
+  const existing = new Set((await findAll(db, groups, candidates)).map((group) => group.uid));
+  return candidates.filter(
+    (candidate) => existing.has(candidate) || !caller.can([Capability.CAP_IAM_GROUPS_LIST], candidate),
+  );
 }
 
 const helpfulRoles = (capability: Capability) =>
-  builtinRoles.filter(({ capabilities }) => has(capabilities, capability)).map(({ uid, name }) => ({ uid, name }));
+  builtinRoles
+    .filter(({ capabilities }) => hasCapability(capabilities, capability))
+    .map(({ uid, name }) => ({ uid, name }));
 
-function whyAllowed({ capability, uid }: Question, [outermost]: readonly RoleBinding[]): string {
-  const what = `${nameOf(capability)} on ${uid}`;
+function explainAllowed({ capability, uid }: AccessQuery, [outermost]: readonly RoleBinding[]): string {
+  const access = `${capabilityName(capability)} on ${uid}`;
   return outermost
-    ? `A role binding on ${parentOf(outermost.uid)} gives ${what}.`
-    : `The token gives ${what}: it names groups of an identity provider that are mapped to a role.`;
+    ? `A role binding on ${parentOf(outermost.uid)} gives ${access}.`
+    : `The token gives ${access}: it names groups of an identity provider that are mapped to a role.`;
 }
 
-function whyRefused({ identity, capability, uid }: Question, bindings: readonly RoleBinding[]): string {
-  const what = `${nameOf(capability)} on ${uid}`;
+function explainRefused({ identity, capability, uid }: AccessQuery, bindings: readonly RoleBinding[]): string {
+  const access = `${capabilityName(capability)} on ${uid}`;
   if (bindings.length > 0) {
-    return `A role binding gives ${what}, but this token was issued for less. Get one without scopes and capabilities.`;
+    return `A role binding gives ${access}, but this token is restricted to less. Get one without scopes and capabilities.`;
   }
-  if (!reaches(identity, uid)) {
-    return `The identity belongs to ${parentOf(identity)} and never reaches out of it. Use one that belongs to a group above ${uid}, or to none.`;
+  if (!canHaveAccess(identity, uid)) {
+    return `The identity belongs to ${parentOf(identity)} and has no access outside of it. Use one that belongs to a group above ${uid}, or to none.`;
   }
   return helpfulRoles(capability).length > 0
-    ? `No role binding gives ${what}. Ask an owner for one of these roles, there or above.`
-    : `No role binding gives ${what}, and no built-in role holds it. Ask an owner for a role that does, there or above.`;
+    ? `No role binding gives ${access}. Ask an owner for one of these roles, there or above.`
+    : `No role binding gives ${access}, and no built-in role holds it. Ask an owner for a role that does, there or above.`;
 }

@@ -6,18 +6,17 @@ import {
   AccountAssociationSchema,
   AccountAssociationsService,
   AccountProviderType,
-  type CheckAccountAssociationRequest,
   CheckAccountAssociationResponseSchema,
   CheckStatus,
 } from '../../../contract/gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operation, Operations } from '../../../resource/operation.ts';
+import { type Operations, readOperation } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 
-/** Ties a group to accounts at other providers. A group has one at most, so the uid of the group is its own. */
+/** Names the accounts of a group at cloud providers and GitHub. A group has at most one, which shares its uid. */
 export const accountAssociations = defineResource({
   kind: 'account association',
   plural: 'account associations',
@@ -27,18 +26,18 @@ export const accountAssociations = defineResource({
   isScope: true,
   idempotentDelete: true,
   rules: { name: rules.name(), description: rules.description },
-  check: problemsOf,
+  check: accountProblems,
   orders: { name: (association) => association.name },
   event: (change, { uid }) => ({ group: uid, withoutBody: change === 'delete' }),
 });
 
 export const accountAssociationOperations = (engine: Engine): Operations => ({
   ...standardOperations(engine, accountAssociations, AccountAssociationsService),
-  [`${AccountAssociationsService.typeName}/${AccountAssociationsService.method.checkAccountAssociation.name}`]: check,
+  ...checkAccountAssociation,
 });
 
 const AWS_ACCOUNT = /^[0-9]{12}$/;
-/** Old projects of a Google Workspace have its domain in front. */
+/** The ids of older projects of a Google Workspace start with its domain. */
 const GOOGLE_PROJECT = /^(?:[a-z0-9.-]{1,253}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/;
 const GOOGLE_NUMBER = /^[0-9]{1,20}$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -46,22 +45,22 @@ const KEY = /^[\w.-]{1,64}$/;
 const INSTALLATION_NAME = /^\P{Cc}{0,255}$/u;
 const MAX_ENTRIES = 100;
 
-/** What is wrong with the accounts. What is missing of them, the contract says. */
-function problemsOf({ amazon, google, azure, github, chainguard }: AccountAssociation): FieldViolation[] {
+/** Returns the invalid values. The contract declares which fields are required. */
+function accountProblems({ amazon, google, azure, github, chainguard }: AccountAssociation): FieldViolation[] {
   const found: FieldViolation[] = [];
-  const expect = (field: string, right: boolean, description: string) => {
-    if (!right) found.push({ field, description });
+  const expect = (field: string, isValid: boolean, description: string) => {
+    if (!isValid) found.push({ field, description });
   };
-  const expectText = (field: string, text: string | undefined, form: RegExp, description: string) =>
-    expect(field, !text || form.test(text), description);
-  const expectEntries = (field: string, entries: object = {}, valid: (value: string) => boolean, values: string) => {
+  const expectText = (field: string, text: string | undefined, pattern: RegExp, description: string) =>
+    expect(field, !text || pattern.test(text), description);
+  const expectEntries = (field: string, entries: object = {}, isValid: (value: string) => boolean, values: string) => {
     expect(field, Object.keys(entries).length <= MAX_ENTRIES, `must have at most ${MAX_ENTRIES} entries`);
     expect(
       field,
       Object.keys(entries).every((key) => KEY.test(key)),
       `must have keys that match ${KEY.source}`,
     );
-    expect(field, Object.values(entries).every(valid), `must have ${values} as values`);
+    expect(field, Object.values(entries).every(isValid), `must have ${values} as values`);
   };
 
   expectText('amazon.account', amazon?.account, AWS_ACCOUNT, 'must be 12 digits');
@@ -73,16 +72,16 @@ function problemsOf({ amazon, google, azure, github, chainguard }: AccountAssoci
 
   const apps = Object.entries(github?.appInstallations ?? {});
   const installations = apps.flatMap(([, app]) => app.installations);
-  const inGitHub = 'github.app_installations';
-  expect(inGitHub, apps.length <= MAX_ENTRIES, `must have at most ${MAX_ENTRIES} apps`);
-  expect(inGitHub, installations.length <= MAX_ENTRIES, `must have at most ${MAX_ENTRIES} installations`);
+  const appInstallations = 'github.app_installations';
+  expect(appInstallations, apps.length <= MAX_ENTRIES, `must have at most ${MAX_ENTRIES} apps`);
+  expect(appInstallations, installations.length <= MAX_ENTRIES, `must have at most ${MAX_ENTRIES} installations`);
   expect(
-    inGitHub,
+    appInstallations,
     apps.every(([id]) => BigInt(id) > 0n),
-    'must have positive ids of apps as keys',
+    'must have the positive ids of apps as keys',
   );
   expect(
-    inGitHub,
+    appInstallations,
     installations.every(({ installationId, name }) => installationId > 0n && INSTALLATION_NAME.test(name)),
     'must have installations with a positive installation_id and a name of at most 255 characters on one line',
   );
@@ -95,24 +94,23 @@ const PROVIDERS: Partial<Record<AccountProviderType, { name: string; account: 'g
   [AccountProviderType.AZURE]: { name: 'Azure', account: 'azure' },
 };
 
-/** Never READY: this server has no credentials at any provider, so what it cannot ask it does not claim. */
-const check: Operation = {
-  mode: 'read',
-  async run({ db }, request) {
-    const { uid, providerType } = request as CheckAccountAssociationRequest;
+/** Never returns READY, because this server has no credentials to check an account at its provider. */
+const checkAccountAssociation = readOperation(
+  AccountAssociationsService.method.checkAccountAssociation,
+  async ({ db }, { uid, providerType }) => {
     const provider = PROVIDERS[providerType];
-    if (!provider) throw invalid('provider_type', 'must be one of the providers that there are');
+    if (!provider) throw invalid('provider_type', 'must be the provider type of Google, Amazon or Azure');
     const stored = await find(db, accountAssociations, uid);
     if (!stored) throw notFound(accountAssociations.kind, uid);
-    const isConfigured = (stored.message as AccountAssociation)[provider.account] !== undefined;
+    const isConfigured = stored.message[provider.account] !== undefined;
     return create(CheckAccountAssociationResponseSchema, {
       status: CheckStatus.NOT_READY,
       ...(isConfigured
         ? {
             reason: 'PROVIDER_NOT_REACHABLE',
-            message: `the association names an account at ${provider.name}, but this server has no credentials to ask there`,
+            message: `the association names an account at ${provider.name}, but this server has no credentials to check it`,
           }
         : { reason: 'NOT_CONFIGURED', message: `the association names no account at ${provider.name}` }),
     });
   },
-};
+);

@@ -1,26 +1,23 @@
-import { denied, invalid, notFound } from '../../../base/errors.ts';
-import { isUid, isWithin, newUid, parentOf, ROOT, suffixOf } from '../../../base/uid.ts';
-import { listOf } from '../../../contract/capabilities.ts';
-import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
+import type { MaybePromise } from '../../../base/maybe-promise.ts';
+import { newUid, parentOf, ROOT, suffixOf } from '../../../base/uid.ts';
 import { GroupSchema, OrgStatus } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import type { Caller } from '../../../resource/caller.ts';
 import { defineResource } from '../../../resource/definition.ts';
-import { findByName } from '../../../resource/list/find-by-name.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
-import { find, findByKey } from '../../../resource/read.ts';
+import { find } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
-import { type BuiltinRole, OPERATOR, OWNER } from '../roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
+import { founderRole, requireCanCreateOrganization } from './create-organization.ts';
+import { findParentGroup } from './find-parent-group.ts';
 
-/** A place in the tree. Groups at the root are organizations. */
+/** A node of the resource tree. The founder of an organization (the caller that created it) gets a role at it. */
 export const groups = defineResource({
   kind: 'group',
   plural: 'groups',
   schema: GroupSchema,
   parents: ['group', ROOT],
   isScope: true,
-  // Papers of the group itself, which mean nothing without it, and what it copied from elsewhere.
+  // Records about the group itself, and data that it imported and can import again.
   cascade: ['terms acceptance', 'access request', 'vulnerability', 'artifact'],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
@@ -29,12 +26,17 @@ export const groups = defineResource({
       key: `${parent}/${group.name}`,
       taken: `a group named ${group.name} exists in ${parent === ROOT ? 'the root' : parent}`,
     },
-    // Random, so never taken: it lets CreateGroup take a suffix for its parent.
+    // Suffixes are random and do not collide. The key is for finding a parent by its suffix (find-parent-group.ts).
     { key: suffixOf(group.uid), taken: 'this uid suffix is in use' },
   ],
   event: (change, { uid }) => ({ group: change === 'delete' ? parentOf(uid) : uid }),
 
-  resolveParent: (ctx, asked) => (asked === '' ? founding(ctx) : findParent(ctx, asked)),
+  // Annotated, because a function that refers to `groups` cannot take its types from the declaration.
+  resolveParent(ctx: WriteContext, parent: string): MaybePromise<string> {
+    if (parent !== '') return findParentGroup(ctx, groups, parent);
+    requireCanCreateOrganization(ctx);
+    return ROOT;
+  },
 
   beforeCreate(_ctx, group, { uid, parent }) {
     if (parent !== ROOT) return undefined;
@@ -49,52 +51,10 @@ export const groups = defineResource({
     await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
   },
 
-  /** The founder's own binding does not keep an organization from being deleted; all other children do. */
+  /** Deletes the role binding of the founder, which would prevent the deletion as other children do. */
   async beforeDelete({ db }, { state }) {
-    const binding = state?.founderBinding;
-    const founder = typeof binding === 'string' ? await find(db, roleBindings, binding) : undefined;
-    if (founder) await deleteOne(db, roleBindings, founder);
+    const uid = state?.founderBinding;
+    const binding = typeof uid === 'string' ? await find(db, roleBindings, uid) : undefined;
+    if (binding) await deleteOne(db, roleBindings, binding);
   },
 });
-
-/**
- * What keeps somebody from creating an organization, or nothing. It needs an identity that could own it: one inside a
- * group can never reach out of it.
- */
-export function foundingProblem(caller: Caller): string | undefined {
-  if (parentOf(caller.uid) !== ROOT) {
-    return 'an identity that belongs to a group cannot create an organization; name a parent group';
-  }
-  if (caller.reach([Capability.CAP_IAM_GROUPS_CREATE]).length === 0) {
-    return 'creating an organization needs groups.create in some group';
-  }
-  return undefined;
-}
-
-/** Whoever creates an organization owns it; whoever runs the server runs it too. */
-export const founderRole = (caller: Caller): BuiltinRole =>
-  caller.reach(listOf(OPERATOR.capabilities)).length > 0 ? OPERATOR : OWNER;
-
-/** The place of a new organization, for those who may create one. */
-export function founding({ caller }: WriteContext): string {
-  const problem = foundingProblem(caller);
-  if (problem) throw denied(problem);
-  return ROOT;
-}
-
-/** A parent is a uid, or the suffix or name of a group that the caller reaches. */
-async function findParent(ctx: WriteContext, text: string): Promise<string> {
-  const { db, caller, method } = ctx;
-  const reach = caller.reach(method.capabilities);
-  if (isUid(text)) {
-    if (caller.can(method.capabilities, text)) return text;
-    throw denied(`needs groups.create on ${text}`, { capabilities: 'groups.create', scope: text });
-  }
-  const bySuffix = /^[0-9a-f]{16}$/.test(text) ? await findByKey(db, groups, text) : undefined;
-  if (bySuffix && reach.some((scope) => isWithin(bySuffix, scope))) return bySuffix;
-
-  const [found, another] = await findByName(db, groups, reach, text);
-  if (!found) throw notFound('group', text);
-  if (another) throw invalid('parent', `several groups are named ${text}; give the uid instead`);
-  return found;
-}

@@ -1,15 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import { newUid, rootOf } from '../../../base/uid.ts';
 import {
-  type AcceptTermsRequest,
   AcceptTermsResponseSchema,
-  type TermsAcceptance,
   TermsAcceptanceSchema,
   TermsService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operation, Operations } from '../../../resource/operation.ts';
+import { type Operations, writeOperation } from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
 import { find, findChildren } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
@@ -17,10 +15,10 @@ import { refuse } from '../../../resource/validate.ts';
 import { insert } from '../../../resource/write.ts';
 import { groups } from './groups.ts';
 
-/** The documents that there are to accept. */
+/** The ids of the documents that can be accepted. */
 const DOCUMENTS: readonly string[] = ['guardener-tos.v1', 'sfdpa.v1', 'skills-tos.v1'];
 
-/** Says that somebody accepted a document in the name of a group. */
+/** Records that an identity accepted a document for a group. */
 export const termsAcceptances = defineResource({
   kind: 'terms acceptance',
   plural: 'terms acceptances',
@@ -33,15 +31,13 @@ export const termsAcceptances = defineResource({
 
 export const termsOperations = (engine: Engine): Operations => ({
   ...standardOperations(engine, termsAcceptances, TermsService),
-  [`${TermsService.typeName}/${TermsService.method.acceptTerms.name}`]: accept,
+  ...acceptTerms,
 });
 
-/** What is accepted stays as it was accepted first; only the rest is new. */
-const accept: Operation = {
-  mode: 'write',
-  async run(ctx, request) {
+/** Records the documents that the group has not accepted yet. Earlier acceptances stay unchanged. */
+const acceptTerms = writeOperation(TermsService.method.acceptTerms, {
+  async run(ctx, { group, documentIds }) {
     const { db, caller, now } = ctx;
-    const { group, documentIds } = request as AcceptTermsRequest;
     refuse(
       documentIds.flatMap((id, at) =>
         DOCUMENTS.includes(id)
@@ -49,11 +45,11 @@ const accept: Operation = {
           : [{ field: `document_ids[${at}]`, description: `must be one of ${DOCUMENTS.join(', ')}` }],
       ),
     );
-    // Held alone, so that of two who accept the same at once the second finds it accepted.
+    // Locks the group, so that a concurrent call finds what this one inserts.
     await find(db.forUpdate, groups, group);
     await requireParent(db.forShare, termsAcceptances, group);
     const before = await findChildren(db, termsAcceptances, group);
-    const accepted = new Set(before.map(({ message }) => (message as TermsAcceptance).docId));
+    const accepted = new Set(before.map(({ message }) => message.docId));
     const missing = new Set(documentIds).difference(accepted);
     for (const docId of missing) {
       const message = create(TermsAcceptanceSchema, { docId, acceptedBy: caller.uid, orgUid: rootOf(group) });
@@ -62,8 +58,9 @@ const accept: Operation = {
     if (missing.size === 0) ctx.unchanged();
     return create(AcceptTermsResponseSchema, { group, documentIds: [...new Set(documentIds)] });
   },
-  event(_ctx, request, message) {
-    const { group } = request as AcceptTermsRequest;
-    return { subject: group, extensions: { group }, body: { schema: AcceptTermsResponseSchema, message } };
-  },
-};
+  event: (_ctx, { group }, message) => ({
+    subject: group,
+    extensions: { group },
+    body: { schema: AcceptTermsResponseSchema, message },
+  }),
+});

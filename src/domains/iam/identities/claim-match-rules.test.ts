@@ -6,33 +6,33 @@ import { claimMatchProblems } from './claim-match-rules.ts';
 
 type Init = MessageInitShape<typeof Identity_ClaimMatchSchema>;
 
-const sound = {
+const valid = {
   iss: { case: 'issuer', value: 'https://issuer.example.com' },
-  sub: { case: 'subject', value: 'somebody' },
+  sub: { case: 'subject', value: 'alice' },
 } as const satisfies Init;
 
 const problems = (init: Init) => claimMatchProblems(create(Identity_ClaimMatchSchema, init));
 const fields = (init: Init): string[] => problems(init).map(({ field }) => field);
 
-test('claims that can be asked for', () => {
+test('valid claims', () => {
   const matches: Init[] = [
-    sound,
-    { ...sound, iss: { case: 'issuer', value: 'accounts.google.com' } },
-    { ...sound, iss: { case: 'issuer', value: 'http://localhost:4000' } },
+    valid,
+    { ...valid, iss: { case: 'issuer', value: 'accounts.google.com' } },
+    { ...valid, iss: { case: 'issuer', value: 'http://localhost:4000' } },
     {
-      ...sound,
+      ...valid,
       iss: { case: 'issuerPattern', value: 'https://oidc\\.eks\\.[a-z0-9-]+\\.amazonaws\\.com/id/[A-F0-9]+' },
     },
-    { ...sound, sub: { case: 'subjectPattern', value: 'repo:my-org/.*' } },
-    { ...sound, sub: { case: 'subjectPattern', value: '.*' }, claims: { repository_owner: 'my-org' } },
-    { ...sound, aud: { case: 'audience', value: 'sts.example.com' } },
-    { ...sound, aud: { case: 'audiencePattern', value: '.*\\.example\\.com' } },
-    { ...sound, claims: { email: 'a@example.com' }, claimPatterns: { ref: 'refs/heads/.*' } },
+    { ...valid, sub: { case: 'subjectPattern', value: 'repo:my-org/.*' } },
+    { ...valid, sub: { case: 'subjectPattern', value: '.*' }, claims: { repository_owner: 'my-org' } },
+    { ...valid, aud: { case: 'audience', value: 'sts.example.com' } },
+    { ...valid, aud: { case: 'audiencePattern', value: '.*\\.example\\.com' } },
+    { ...valid, claims: { email: 'a@example.com' }, claimPatterns: { ref: 'refs/heads/.*' } },
   ];
   for (const match of matches) assert.deepEqual(problems(match), []);
 });
 
-test('each wrong field is named', () => {
+test('each violation names its field', () => {
   assert.deepEqual(fields({}), ['claim_match.issuer', 'claim_match.subject']);
   const wrong: [Init, string][] = [
     [{ iss: { case: 'issuer', value: '' } }, 'claim_match.issuer'],
@@ -54,10 +54,10 @@ test('each wrong field is named', () => {
       'claim_match.claim_patterns',
     ],
   ];
-  for (const [match, field] of wrong) assert.deepEqual(fields({ ...sound, ...match }), [field]);
+  for (const [match, field] of wrong) assert.deepEqual(fields({ ...valid, ...match }), [field]);
 });
 
-test('an issuer pattern that strangers could satisfy is refused with the reason', () => {
+test('an issuer pattern that a third party could match is refused with the reason', () => {
   const open = [
     '.*',
     '.+',
@@ -70,8 +70,11 @@ test('an issuer pattern that strangers could satisfy is refused with the reason'
     'a*',
   ];
   for (const value of open) {
-    const [problem] = problems({ ...sound, iss: { case: 'issuerPattern', value } });
+    const [problem] = problems({ ...valid, iss: { case: 'issuerPattern', value } });
     assert.equal(problem?.field, 'claim_match.issuer_pattern', value);
-    assert.match(problem.description, /^matches (the empty text|any host, such as https:\/\/.+); name the hosts/);
+    assert.match(
+      problem.description,
+      /^matches (the empty string|any host, such as https:\/\/.+); name the trusted hosts/,
+    );
   }
 });

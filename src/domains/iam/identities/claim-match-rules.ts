@@ -7,7 +7,7 @@ const MAX_VALUE = 1024;
 const MAX_NAME = 256;
 const MAX_CLAIMS = 20;
 
-/** What is wrong with the claims that an identity asks for; nothing when it can be stored. */
+/** Returns what is wrong with the claims that an identity requires of its tokens. */
 export function claimMatchProblems(match: Identity_ClaimMatch): FieldViolation[] {
   const problems: (FieldViolation | undefined)[] = [
     issuerViolation(match.iss),
@@ -54,10 +54,10 @@ function audienceViolation(aud: Identity_ClaimMatch['aud']): FieldViolation | un
 
 function claimViolations(
   field: string,
-  wanted: Readonly<Record<string, string>>,
+  claims: Readonly<Record<string, string>>,
   problemOf: (value: string) => string | undefined,
 ): (FieldViolation | undefined)[] {
-  const entries = Object.entries(wanted);
+  const entries = Object.entries(claims);
   if (entries.length > MAX_CLAIMS) return [violation(field, `must have at most ${MAX_CLAIMS} entries`)];
   return entries.map(([name, value]) => {
     if (name.length === 0 || name.length > MAX_NAME) {
@@ -73,15 +73,15 @@ const violation = (field: string, description: string | undefined): FieldViolati
 export const valueProblem = (value: string): string | undefined =>
   value.length > 0 && value.length <= MAX_VALUE ? undefined : `must have 1 to ${MAX_VALUE} characters`;
 
-/** Places where anybody can set up an issuer. */
-const strangers = ['com', 'org', 'net', 'io', 'dev', 'app', 'example'].flatMap((domain) =>
+/** Issuers that any third party could set up. A pattern that matches one of them is too broad. */
+const UNTRUSTED_ISSUERS = ['com', 'org', 'net', 'io', 'dev', 'app', 'example'].flatMap((domain) =>
   [`https://stranger.${domain}`, `https://a.stranger-1.${domain}/b/c`].flatMap((issuer) => [issuer, `${issuer}/`]),
 );
 
-/** Whoever may choose the issuer may also choose what it says: such an identity would be open to all. */
+/** Refuses a pattern that matches issuers of third parties, who could then issue tokens with any claims. */
 function breadthProblem(pattern: string): string | undefined {
-  const open = ['', ...strangers].find((issuer) => matchesPattern(pattern, issuer));
-  if (open === undefined) return undefined;
-  const what = open === '' ? 'the empty text' : `any host, such as ${open}`;
-  return `matches ${what}; name the hosts that are trusted, such as https://[a-z]+\\.example\\.com`;
+  const untrusted = ['', ...UNTRUSTED_ISSUERS].find((issuer) => matchesPattern(pattern, issuer));
+  if (untrusted === undefined) return undefined;
+  const match = untrusted === '' ? 'the empty string' : `any host, such as ${untrusted}`;
+  return `matches ${match}; name the trusted hosts, such as https://[a-z]+\\.example\\.com`;
 }

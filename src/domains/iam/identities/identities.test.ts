@@ -18,7 +18,7 @@ const exact = (issuer: string, subject: string): Relationship => ({
 });
 const relationships: Record<string, Relationship> = {
   exact: exact(ISSUER, SUBJECT),
-  'another subject': exact(ISSUER, 'somebody else'),
+  'another subject': exact(ISSUER, 'repo:other/app'),
   'another issuer': exact('https://elsewhere.test', SUBJECT),
   'a subject pattern': {
     case: 'claimMatch',
@@ -36,7 +36,7 @@ const relationships: Record<string, Relationship> = {
 };
 
 for (const database of databases) {
-  test(`the identities that a token may belong to are found by key on ${database.name}`, async (t) => {
+  test(`the identities that a token may match are found by reference on ${database.name}`, async (t) => {
     const store = await temporaryStore(database);
     t.after(() => store.close());
     const names = new Map<string, string>();
@@ -52,7 +52,7 @@ for (const database of databases) {
       (await candidateUids(store.reader, issuer, subject)).map((uid) => names.get(uid)).sort();
 
     assert.deepEqual(await candidates(ISSUER, SUBJECT), ['a subject pattern', 'an issuer pattern', 'exact', 'keys']);
-    assert.deepEqual(await candidates(ISSUER, 'nobody'), ['a subject pattern', 'an issuer pattern']);
+    assert.deepEqual(await candidates(ISSUER, 'repo:acme/unknown'), ['a subject pattern', 'an issuer pattern']);
     assert.deepEqual(await candidates('https://elsewhere.test', SUBJECT), ['an issuer pattern', 'another issuer']);
     assert.deepEqual(await candidates('https://accounts.google.com', SUBJECT), ['an issuer pattern', 'google']);
     assert.deepEqual(await candidates(ISSUER, '€'.repeat(1024)), ['a subject pattern', 'an issuer pattern', 'long']);

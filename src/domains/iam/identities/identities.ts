@@ -4,7 +4,6 @@ import { canonicalIssuer } from '../../../base/issuer-url.ts';
 import { ROOT } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { type Identity, IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import type { RoleBinding } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { defineResource, type Rule } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
 import { findReferring } from '../../../resource/read.ts';
@@ -12,15 +11,18 @@ import * as rules from '../../../resource/rules.ts';
 import { refuse } from '../../../resource/validate.ts';
 import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
-import { requireGrantable } from '../access/escalation.ts';
+import { requireGrantable } from '../access/require-grantable.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf } from '../roles/roles.ts';
-import { limitLifetime, relationshipProblems, sameRelationship, typeOf } from './relationship.ts';
+import { isSameRelationship, relationshipProblems, relationshipType, setDefaultExpiry } from './relationship.ts';
 
 const company: Rule<string> = (value) =>
   /^[\S ]{0,255}$/.test(value) ? undefined : 'must be one line of at most 255 characters';
 
-/** A person or a machine that calls the API. Under a group it is confined to that group; people stand at the root. */
+/**
+ * A person or a machine that calls the API. The identity of a machine belongs to a group and has no access outside of
+ * it. The identity of a person has no parent.
+ */
 export const identities = defineResource({
   kind: 'identity',
   plural: 'identities',
@@ -29,7 +31,7 @@ export const identities = defineResource({
   grantsAccess: 'unless new',
   rules: { name: rules.name(), description: rules.description, company },
   orders: { name: (identity) => identity.name },
-  facets: { relationship_type: ({ relationship }) => [String(typeOf(relationship))] },
+  facets: { relationship_type: ({ relationship }) => [String(relationshipType(relationship))] },
   references: {
     subject: (identity) => loginKeys(identity).subject ?? [],
     issuer: (identity) => loginKeys(identity).issuer ?? [],
@@ -38,17 +40,16 @@ export const identities = defineResource({
 
   beforeCreate({ now }, identity) {
     refuse(relationshipProblems(identity.relationship, now));
-    limitLifetime(identity.relationship, now);
+    setDefaultExpiry(identity.relationship, now);
     identity.lastSeenTime = timestampFromMs(now);
     return undefined;
   },
 
-  async beforeUpdate(ctx, before, identity) {
-    const old = (before.message as Identity).relationship;
-    if (sameRelationship(old, identity.relationship)) return undefined;
-    refuse(relationshipProblems(identity.relationship, ctx.now, old));
-    limitLifetime(identity.relationship, ctx.now);
-    await requireHandover(ctx, before.uid);
+  async beforeUpdate(ctx, { uid, message: before }, identity) {
+    if (isSameRelationship(before.relationship, identity.relationship)) return undefined;
+    refuse(relationshipProblems(identity.relationship, ctx.now, before.relationship));
+    setDefaultExpiry(identity.relationship, ctx.now);
+    await requireRolesGrantable(ctx, uid);
     return undefined;
   },
 
@@ -57,21 +58,21 @@ export const identities = defineResource({
   },
 });
 
-/** Another login gets all that the identity has, so it is handed out like any role. */
-async function requireHandover(ctx: WriteContext, uid: string): Promise<void> {
+/** Refuses a caller that could not grant all roles of the identity: a new relationship gives them to another login. */
+async function requireRolesGrantable(ctx: WriteContext, uid: string): Promise<void> {
   for (const { parent, message } of await bindingsOf(ctx.db, uid)) {
-    const capabilities = await capabilitiesOf(ctx.db, (message as RoleBinding).roleUid);
+    const capabilities = await capabilitiesOf(ctx.db, message.roleUid);
     requireGrantable(ctx, capabilities ?? NO_CAPABILITIES, parent);
   }
 }
 
-/** How an identity is found by the issuer and subject of a token. A digest: both can be longer than an index takes. */
+/** The reference by which the issuer and subject of a token find an identity. A digest, because both can be long. */
 export const subjectKey = (issuer: string, subject: string): string =>
   createHash('sha256')
     .update(JSON.stringify([canonicalIssuer(issuer), subject]))
     .digest('base64url');
 
-/** All patterns of issuers stand together: there is nothing to tell them apart by. */
+/** The reference of all identities with an issuer pattern. A pattern has no value to look it up by. */
 const ANY_ISSUER = '*';
 
 interface LoginKeys {
@@ -91,7 +92,7 @@ function loginKeys({ relationship }: Identity): LoginKeys {
   return { subject: [subjectKey(iss.value, sub.value)] };
 }
 
-/** The identities that a token of this issuer and subject could belong to; the rest of it decides. */
+/** The identities that a token with this issuer and subject may match. Patterns and other claims are not checked. */
 export async function candidateUids(db: Reader, issuer: string, subject: string): Promise<string[]> {
   const found = [
     await findReferring(db, identities, 'subject', subjectKey(issuer, subject)),

@@ -10,9 +10,9 @@ import {
   ServicePrincipal,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { claimMatchProblems, valueProblem } from './claim-match-rules.ts';
-import { STATIC_KEYS_MAX_MS, staticKeysProblems } from './static-keys.ts';
+import { MAX_STATIC_KEYS_LIFETIME_MS, staticKeysProblems } from './static-keys-rules.ts';
 
-/** How an identity proves who it is. One without any can never log in. */
+/** How an identity authenticates. An identity without a relationship cannot log in. */
 type Relationship = Identity['relationship'];
 
 const TYPES: Readonly<Record<NonNullable<Relationship['case']>, RelationshipType>> = {
@@ -22,13 +22,13 @@ const TYPES: Readonly<Record<NonNullable<Relationship['case']>, RelationshipType
   servicePrincipal: RelationshipType.SERVICE_PRINCIPAL,
 };
 
-export const typeOf = ({ case: kind }: Relationship): RelationshipType =>
+export const relationshipType = ({ case: kind }: Relationship): RelationshipType =>
   kind ? TYPES[kind] : RelationshipType.UNSPECIFIED;
 
-export const sameRelationship = (a: Relationship, b: Relationship): boolean =>
+export const isSameRelationship = (a: Relationship, b: Relationship): boolean =>
   equals(IdentitySchema, create(IdentitySchema, { relationship: a }), create(IdentitySchema, { relationship: b }));
 
-/** Whose tokens it takes, where it takes tokens: exact values or patterns. */
+/** The issuer and subject of the tokens that the relationship accepts, as values or patterns; empty without them. */
 export function issuerAndSubject(relationship: Relationship): { issuer: string; subject: string } {
   switch (relationship.case) {
     case 'staticKeys':
@@ -40,7 +40,7 @@ export function issuerAndSubject(relationship: Relationship): { issuer: string; 
   }
 }
 
-/** What is wrong with it, now that it is new or has become another than `before`. */
+/** Returns what is wrong with a new or changed relationship. `before` is the one that it replaces. */
 export function relationshipProblems(relationship: Relationship, now: number, before?: Relationship): FieldViolation[] {
   switch (relationship.case) {
     case 'claimMatch':
@@ -56,10 +56,10 @@ export function relationshipProblems(relationship: Relationship, now: number, be
   }
 }
 
-/** Keys are not trusted for ever: where nothing is said, for as long as can be said. */
-export function limitLifetime(relationship: Relationship, now: number): void {
+/** Sets the longest allowed expiry for static keys without one, because keys must not be trusted forever. */
+export function setDefaultExpiry(relationship: Relationship, now: number): void {
   if (relationship.case !== 'staticKeys') return;
-  relationship.value.expirationTime ??= timestampFromMs(now + STATIC_KEYS_MAX_MS);
+  relationship.value.expirationTime ??= timestampFromMs(now + MAX_STATIC_KEYS_LIFETIME_MS);
 }
 
 const AWS_ACCOUNT = /^[0-9]{12}$/;
@@ -89,5 +89,5 @@ function arnProblem(arn: string, account: string): string | undefined {
 
 function principalProblems(principal: ServicePrincipal): FieldViolation[] {
   const isKnown = principal !== ServicePrincipal.UNSPECIFIED && ServicePrincipal[principal] !== undefined;
-  return isKnown ? [] : [{ field: 'service_principal', description: `${principal} is not a part of this service` }];
+  return isKnown ? [] : [{ field: 'service_principal', description: `${principal} is not a known service principal` }];
 }

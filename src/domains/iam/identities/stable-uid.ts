@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
 
 /**
- * The uid of the person whom an issuer knows by a subject, before and after they register. A digest of both, each with
- * its length in front, so that no other pair makes the same text.
+ * The uid of the person with this issuer and subject, the same before and after the person registers. It is a digest of
+ * both, each prefixed with its length, so that two different pairs never hash the same text.
  */
 export function stableUid(issuer: string, subject: string): string {
   const hash = createHash('sha256').update('wharfinger identity\n');

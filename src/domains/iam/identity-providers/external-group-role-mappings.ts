@@ -1,9 +1,7 @@
-import { create, type Message } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { type FieldViolation, invalid } from '../../../base/errors.ts';
 import { isUid, isWithin, parentOf, rootOf } from '../../../base/uid.ts';
 import {
-  type BatchDeleteExternalGroupRoleMappingsRequest,
-  type BatchDeleteExternalGroupRoleMappingsResponse,
   BatchDeleteExternalGroupRoleMappingsResponseSchema,
   type ExternalGroupRoleMapping,
   ExternalGroupRoleMappingSchema,
@@ -12,7 +10,7 @@ import {
 import { defineResource } from '../../../resource/definition.ts';
 import { deleteTree, type ResourcesByKind } from '../../../resource/delete.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operation, Operations, WriteContext } from '../../../resource/operation.ts';
+import { type Operations, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
 import { find, findChildren, findReferringAny } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
@@ -20,19 +18,19 @@ import type { Reader } from '../../../store/store.ts';
 import { groups } from '../groups/groups.ts';
 import { requireAssignable } from '../roles/roles.ts';
 
-/** As many as a page of a list can have. */
+/** The maximum page size of lists, so that a client can delete a page with one call. */
 const MAX_BATCH = 200;
 
 const EXTERNAL_GROUP = /^\P{Cc}{1,255}$/u;
 
-/** Gives the members of a group that an identity provider knows a role on a group of ours, as long as they are members. */
+/** Gives the members of an external group, which the tokens of an identity provider name, a role at a group. */
 export const externalGroupRoleMappings = defineResource({
   kind: 'external group role mapping',
   plural: 'external group role mappings',
   schema: ExternalGroupRoleMappingSchema,
   parents: ['identity provider'],
   grantsAccess: true,
-  check: problemsOf,
+  check: mappingProblems,
   unique: ({ identityProviderUid, roleUid, scope, externalGroupId }) => [
     {
       key: `${identityProviderUid} ${roleUid} ${scope} ${externalGroupId}`,
@@ -41,7 +39,9 @@ export const externalGroupRoleMappings = defineResource({
   ],
   references: {
     role: ({ roleUid }) => [roleUid],
-    external_group: ({ identityProviderUid, externalGroupId }) => [memberKey(identityProviderUid, externalGroupId)],
+    external_group: ({ identityProviderUid, externalGroupId }) => [
+      externalGroupKey(identityProviderUid, externalGroupId),
+    ],
   },
   orders: { external_group_id: ({ externalGroupId }) => externalGroupId },
   facets: { identity_provider_uid: ({ identityProviderUid }) => [identityProviderUid] },
@@ -61,7 +61,7 @@ export const externalGroupRoleMappings = defineResource({
   },
 });
 
-function problemsOf({ externalGroupId, roleUid }: ExternalGroupRoleMapping): FieldViolation[] {
+function mappingProblems({ externalGroupId, roleUid }: ExternalGroupRoleMapping): FieldViolation[] {
   const found: FieldViolation[] = [];
   if (!EXTERNAL_GROUP.test(externalGroupId)) {
     found.push({
@@ -73,44 +73,34 @@ function problemsOf({ externalGroupId, roleUid }: ExternalGroupRoleMapping): Fie
   return found;
 }
 
-const memberKey = (provider: string, externalGroup: string): string => `${provider} ${externalGroup}`;
+const externalGroupKey = (provider: string, externalGroup: string): string => `${provider} ${externalGroup}`;
 
-/** What a token of `provider` that names these groups gives its bearer. */
-export async function mappedGrants(
+/** The roles that a token of `provider` gives when it names these external groups. */
+export async function mappedRoles(
   db: Reader,
   provider: string,
   externalGroups: readonly string[],
 ): Promise<{ readonly group: string; readonly roleUid: string }[]> {
-  const keys = [...new Set(externalGroups)].map((group) => memberKey(provider, group));
+  const keys = [...new Set(externalGroups)].map((group) => externalGroupKey(provider, group));
   const found = await findReferringAny(db, externalGroupRoleMappings, 'external_group', keys);
-  return found.map(({ message }) => {
-    const { scope, roleUid } = message as ExternalGroupRoleMapping;
-    return { group: scope, roleUid };
-  });
+  return found.map(({ message: { scope, roleUid } }) => ({ group: scope, roleUid }));
 }
 
-/** Refuses whoever could not make all mappings of `provider`: changing whose tokens they apply to hands them out anew. */
-export async function requireAllAssignable(ctx: WriteContext, provider: string): Promise<void> {
+/** Refuses a caller that could not create all mappings of `provider`: applying them to other tokens grants roles. */
+export async function requireMappingsAssignable(ctx: WriteContext, provider: string): Promise<void> {
   for (const { message } of await findChildren(ctx.db, externalGroupRoleMappings, provider)) {
-    const { roleUid, scope } = message as ExternalGroupRoleMapping;
-    await requireAssignable(ctx, 'oidc', roleUid, scope);
+    await requireAssignable(ctx, 'oidc', message.roleUid, message.scope);
   }
 }
 
-export function externalGroupRoleMappingOperations(engine: Engine): Operations {
-  const { batchDeleteExternalGroupRoleMappings } = ExternalGroupRoleMappingsService.method;
-  const id = `${ExternalGroupRoleMappingsService.typeName}/${batchDeleteExternalGroupRoleMappings.name}`;
-  return {
-    ...standardOperations(engine, externalGroupRoleMappings, ExternalGroupRoleMappingsService),
-    [id]: batchDelete(engine.kinds),
-  };
-}
+export const externalGroupRoleMappingOperations = (engine: Engine): Operations => ({
+  ...standardOperations(engine, externalGroupRoleMappings, ExternalGroupRoleMappingsService),
+  ...batchDelete(engine.kinds),
+});
 
-function batchDelete(kinds: ResourcesByKind): Operation {
-  return {
-    mode: 'write',
-    async run(ctx, request) {
-      const { parent, names } = request as BatchDeleteExternalGroupRoleMappingsRequest;
+const batchDelete = (kinds: ResourcesByKind): Operations =>
+  writeOperation(ExternalGroupRoleMappingsService.method.batchDeleteExternalGroupRoleMappings, {
+    async run(ctx, { parent, names }) {
       if (names.length > MAX_BATCH) throw invalid('names', `must name at most ${MAX_BATCH} mappings`);
       for (const [at, name] of names.entries()) {
         if (!isUid(name) || parentOf(name) !== parent) {
@@ -119,7 +109,7 @@ function batchDelete(kinds: ResourcesByKind): Operation {
       }
       await requireParent(ctx.db.forShare, externalGroupRoleMappings, parent);
       const deleted: ExternalGroupRoleMapping[] = [];
-      // In one order, so that two batches never wait for each other.
+      // Sorted, so that two concurrent batches lock the rows in the same order and cannot deadlock.
       for (const name of [...new Set(names)].sort()) {
         const stored = await deleteTree(ctx, kinds, externalGroupRoleMappings, name);
         if (stored) deleted.push(stored.message as ExternalGroupRoleMapping);
@@ -130,13 +120,9 @@ function batchDelete(kinds: ResourcesByKind): Operation {
         externalGroupRoleMappings: deleted,
       });
     },
-    event(_ctx, _request, response: Message) {
-      const { parent } = response as BatchDeleteExternalGroupRoleMappingsResponse;
-      return {
-        subject: parent,
-        extensions: { group: rootOf(parent), identityprovider: parent },
-        body: { schema: BatchDeleteExternalGroupRoleMappingsResponseSchema, message: response },
-      };
-    },
-  };
-}
+    event: (_ctx, { parent }, message) => ({
+      subject: parent,
+      extensions: { group: rootOf(parent), identityprovider: parent },
+      body: { schema: BatchDeleteExternalGroupRoleMappingsResponseSchema, message },
+    }),
+  });

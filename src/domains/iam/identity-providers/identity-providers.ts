@@ -13,10 +13,10 @@ import type { Operations } from '../../../resource/operation.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { requireAssignable } from '../roles/roles.ts';
-import { externalGroupRoleMappings, requireAllAssignable } from './external-group-role-mappings.ts';
+import { externalGroupRoleMappings, requireMappingsAssignable } from './external-group-role-mappings.ts';
 import { newScim, presentScim } from './scim.ts';
 
-/** An OIDC issuer through which the people of an organization log in. */
+/** An OIDC issuer with which the people of an organization log in. */
 export const identityProviders = defineResource({
   kind: 'identity provider',
   plural: 'identity providers',
@@ -25,7 +25,7 @@ export const identityProviders = defineResource({
   cascade: [externalGroupRoleMappings.kind],
   grantsAccess: 'unless new',
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
-  check: problemsOf,
+  check: configurationProblems,
   orders: { name: (provider) => provider.name },
   references: {
     role: (provider) => [provider.defaultRole],
@@ -34,23 +34,23 @@ export const identityProviders = defineResource({
 });
 
 export interface IdentityProviderOptions {
-  /** Encrypts a secret, so that the database alone does not give it away. It opens in the same context only. */
+  /** Encrypts a secret for the database. It can be decrypted with the same `context` only. */
   seal(secret: string, context: string): string;
-  /** Where clients reach this server. */
+  /** The URL at which clients reach this server. */
   publicUrl(): string;
 }
 
-/** What the sealed secret of an identity provider is bound to. */
-export const secretContext = (uid: string): string => `client secret of identity provider ${uid}`;
+/** The context with which the client secret of an identity provider is encrypted. */
+export const clientSecretContext = (uid: string): string => `client secret of identity provider ${uid}`;
 
 export const scimEndpoint = (publicUrl: () => string, uid: string): string => `${publicUrl()}/scim/v2/${uid}`;
 
 export function identityProviderOperations(engine: Engine, { seal, publicUrl }: IdentityProviderOptions): Operations {
-  /** The secret leaves the message before anything is stored, answered or sent as an event. */
+  /** Takes the client secret out of the message, so that it is in no row, response or event, and encrypts it. */
   const sealSecret = (oidc: IdentityProvider_OIDC, uid: string): string | undefined => {
     const secret = oidc.clientSecret;
     oidc.clientSecret = '';
-    return secret === '' ? undefined : seal(secret, secretContext(uid));
+    return secret === '' ? undefined : seal(secret, clientSecretContext(uid));
   };
 
   const resource: Resource<typeof IdentityProviderSchema> = {
@@ -63,14 +63,14 @@ export function identityProviderOperations(engine: Engine, { seal, publicUrl }: 
     },
 
     async beforeUpdate(ctx, { uid, parent, message, state }, provider, touched) {
-      const [before, after] = [oidcOf(message as IdentityProvider), oidcOf(provider)];
+      const [before, after] = [oidcOf(message), oidcOf(provider)];
       keepCorrelationRule(before, after);
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
-      if (speaksForOthers(before, after)) await requireAllAssignable(ctx, uid);
-      const given = sealSecret(after, uid);
-      // A secret is for the issuer that gave it: it is never sent to another, which a mere update could name.
-      const forget = touched.has('oidc.client_secret') || before.issuer !== after.issuer;
-      return { ...state, clientSecret: given ?? (forget ? undefined : state?.clientSecret) };
+      if (acceptsOtherTokens(before, after)) await requireMappingsAssignable(ctx, uid);
+      const newSecret = sealSecret(after, uid);
+      // The server sends the secret to the issuer, so a secret must not survive a change of the issuer.
+      const dropsSecret = touched.has('oidc.client_secret') || before.issuer !== after.issuer;
+      return { ...state, clientSecret: newSecret ?? (dropsSecret ? undefined : state?.clientSecret) };
     },
 
     present({ now }, providers) {
@@ -80,11 +80,11 @@ export function identityProviderOperations(engine: Engine, { seal, publicUrl }: 
   return standardOperations(engine, resource, IdentityProvidersService);
 }
 
-/** Whether tokens of other people, or other groups in them, would count from now on. */
-const speaksForOthers = (before: IdentityProvider_OIDC, after: IdentityProvider_OIDC): boolean =>
+/** Whether the update makes the mappings apply to tokens of other people, or to other groups in the tokens. */
+const acceptsOtherTokens = (before: IdentityProvider_OIDC, after: IdentityProvider_OIDC): boolean =>
   before.issuer !== after.issuer || before.clientId !== after.clientId || before.groupsClaim !== after.groupsClaim;
 
-/** A mask that names all of `oidc` replaces what may never change too; left out there, it stays. */
+/** Keeps the rule when the mask names all of `oidc` and the request leaves the rule out. Refuses to change it. */
 function keepCorrelationRule(before: IdentityProvider_OIDC, after: IdentityProvider_OIDC): void {
   if (after.correlationRule === CorrelationRule.UNSPECIFIED) after.correlationRule = before.correlationRule;
   if (after.correlationRule !== before.correlationRule) {
@@ -103,22 +103,22 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/;
 const MAX_SCOPES = 50;
 const MAX_SECRET = 4096;
 
-function problemsOf({ configuration: { value: oidc } }: IdentityProvider): FieldViolation[] {
+function configurationProblems({ configuration: { value: oidc } }: IdentityProvider): FieldViolation[] {
   if (!oidc) return [{ field: 'oidc', description: 'is required' }];
   const found: FieldViolation[] = [];
-  const expect = (field: string, right: boolean, description: string) => {
-    if (!right) found.push({ field: `oidc.${field}`, description });
+  const expect = (field: string, isValid: boolean, description: string) => {
+    if (!isValid) found.push({ field: `oidc.${field}`, description });
   };
-  const text = 'must have at most 255 characters, none of them a control character';
-  const issuer = oidc.issuer === '' ? undefined : issuerProblem(oidc.issuer);
-  if (issuer) expect('issuer', false, issuer);
-  expect('client_id', TEXT.test(oidc.clientId), text);
+  const textRule = 'must have at most 255 characters, none of them a control character';
+  const problem = oidc.issuer === '' ? undefined : issuerProblem(oidc.issuer);
+  if (problem) expect('issuer', false, problem);
+  expect('client_id', TEXT.test(oidc.clientId), textRule);
   expect('client_secret', oidc.clientSecret.length <= MAX_SECRET, `must have at most ${MAX_SECRET} characters`);
-  expect('groups_claim', TEXT.test(oidc.groupsClaim), text);
-  expect('correlation_rule', oidc.correlationRule in CorrelationRule, 'must be one of the rules that there are');
+  expect('groups_claim', TEXT.test(oidc.groupsClaim), textRule);
+  expect('correlation_rule', oidc.correlationRule in CorrelationRule, 'must be a known correlation rule');
   expect('additional_scopes', oidc.additionalScopes.length <= MAX_SCOPES, `must be at most ${MAX_SCOPES}`);
   for (const [at, scope] of oidc.additionalScopes.entries()) {
-    expect(`additional_scopes[${at}]`, SCOPE.test(scope), 'must be a scope of OAuth: visible ASCII without " and \\');
+    expect(`additional_scopes[${at}]`, SCOPE.test(scope), 'must be an OAuth scope: visible ASCII without " and \\');
   }
   return found;
 }

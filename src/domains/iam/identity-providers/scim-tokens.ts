@@ -1,4 +1,4 @@
-import { clone, create, type DescMessage, type Message } from '@bufbuild/protobuf';
+import { clone, create, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
 import {
   type Duration,
   durationFromMs,
@@ -13,7 +13,6 @@ import {
   IdentityProvider_SCIM_CredentialState as CredentialState,
   type GenerateScimTokenRequest,
   GenerateScimTokenResponseSchema,
-  type IdentityProvider,
   type IdentityProvider_SCIM,
   IdentityProviderSchema,
   IdentityProvidersService,
@@ -24,65 +23,74 @@ import {
   type SetScimEnabledRequest,
   SetScimEnabledResponseSchema,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import type { Operation, Operations, WriteContext } from '../../../resource/operation.ts';
+import { type EventFacts, type Operations, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
 import { update } from '../../../resource/write.ts';
 import { identityProviders, scimEndpoint } from './identity-providers.ts';
-import { hashOf, newEtag, newScim, newToken, type ScimTokens, stateAt } from './scim.ts';
+import {
+  credentialStateAt,
+  hashScimToken,
+  newEtag,
+  newScim,
+  newScimToken,
+  type ScimTokenHashes,
+  scimTokenHashes,
+} from './scim.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
-const LIFETIME = 365 * DAY;
+const DEFAULT_LIFETIME = 365 * DAY;
 /** Two years, one of which may be a leap year. */
 const MAX_LIFETIME = 731 * DAY;
-const OVERLAP = HOUR;
+const DEFAULT_OVERLAP = HOUR;
 const MAX_OVERLAP = DAY;
 
-/** The life of the token by which an organization's directory provisions people (RFC 7644). */
+/** The methods for the token with which the directory of an organization provisions users (SCIM, RFC 7644). */
 export function scimTokenOperations(publicUrl: () => string): Operations {
-  const service = IdentityProvidersService.typeName;
+  const { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled } = IdentityProvidersService.method;
   return {
-    [`${service}/GenerateScimToken`]: operation(GenerateScimTokenResponseSchema, (ctx, request) =>
-      generate(ctx, request as GenerateScimTokenRequest, publicUrl),
-    ),
-    [`${service}/RegenerateScimToken`]: operation(RegenerateScimTokenResponseSchema, (ctx, request) =>
-      regenerate(ctx, request as RegenerateScimTokenRequest, publicUrl),
-    ),
-    [`${service}/RevokeScimToken`]: operation(RevokeScimTokenResponseSchema, (ctx, request) =>
-      revoke(ctx, request as RevokeScimTokenRequest),
-    ),
-    [`${service}/SetScimEnabled`]: operation(SetScimEnabledResponseSchema, (ctx, request) =>
-      setEnabled(ctx, request as SetScimEnabledRequest),
-    ),
+    ...writeOperation(generateScimToken, {
+      run: (ctx, request) => generate(ctx, request, publicUrl),
+      event: (_ctx, _request, response) => eventOf(GenerateScimTokenResponseSchema, response),
+    }),
+    ...writeOperation(regenerateScimToken, {
+      run: (ctx, request) => regenerate(ctx, request, publicUrl),
+      event: (_ctx, _request, response) => eventOf(RegenerateScimTokenResponseSchema, response),
+    }),
+    ...writeOperation(revokeScimToken, {
+      run: revoke,
+      event: (_ctx, _request, response) => eventOf(RevokeScimTokenResponseSchema, response),
+    }),
+    ...writeOperation(setScimEnabled, {
+      run: setEnabled,
+      event: (_ctx, _request, response) => eventOf(SetScimEnabledResponseSchema, response),
+    }),
   };
 }
 
-/** Events carry the answer, but never the token that is in some of them. */
-function operation(schema: DescMessage, run: (ctx: WriteContext, request: Message) => Promise<Message>): Operation {
-  return {
-    mode: 'write',
-    run,
-    event(_ctx, request, response) {
-      const subject = (request as RevokeScimTokenRequest).identityProviderUid;
-      const message = Object.assign(clone(schema, response), 'token' in response && { token: '' });
-      return { subject, extensions: { group: parentOf(subject) }, body: { schema, message } };
-    },
-  };
+/** The event has the response as its body, without the token that some responses contain. */
+function eventOf<S extends DescMessage>(
+  schema: S,
+  response: MessageShape<S> & { readonly identityProviderUid: string },
+): EventFacts {
+  const subject = response.identityProviderUid;
+  const message = Object.assign(clone(schema, response), 'token' in response && { token: '' });
+  return { subject, extensions: { group: parentOf(subject) }, body: { schema, message } };
 }
 
-/** Issuing a first token starts provisioning and revoking it ends it; in between the switch can pause it. */
+/** Issues the first token and enables provisioning. */
 async function generate(ctx: WriteContext, request: GenerateScimTokenRequest, publicUrl: () => string) {
   const { identityProviderUid: uid } = request;
-  const expireTime = endOf(request, ctx.now);
-  const token = newToken();
+  const expireTime = expireTimeOf(request, ctx.now);
+  const token = newScimToken();
   const { etag } = await changeScim(ctx, uid, undefined, (scim) => {
-    const standing = stateAt(scim, ctx.now);
-    if (standing === CredentialState.LIVE || standing === CredentialState.ROTATING) {
-      throw precondition('SCIM_TOKEN_EXISTS', uid, 'there is a SCIM token; regenerate it, or revoke it first');
+    const state = credentialStateAt(scim, ctx.now);
+    if (state === CredentialState.LIVE || state === CredentialState.ROTATING) {
+      throw precondition('SCIM_TOKEN_EXISTS', uid, 'there is a valid SCIM token; regenerate it, or revoke it first');
     }
     scim.enabled = true;
     setTokenTimes(scim, expireTime, undefined);
-    return { current: hashOf(token) };
+    return { current: hashScimToken(token) };
   });
   const endpointUrl = scimEndpoint(publicUrl, uid);
   return create(GenerateScimTokenResponseSchema, {
@@ -94,19 +102,20 @@ async function generate(ctx: WriteContext, request: GenerateScimTokenRequest, pu
   });
 }
 
+/** Replaces the token. The previous one stays valid for the requested overlap. */
 async function regenerate(ctx: WriteContext, request: RegenerateScimTokenRequest, publicUrl: () => string) {
   const { identityProviderUid: uid } = request;
-  const expireTime = endOf(request, ctx.now);
+  const expireTime = expireTimeOf(request, ctx.now);
   const overlap = overlapOf(request.overlap);
-  const token = newToken();
+  const token = newScimToken();
   const { etag, previousTokenExpireTime } = await changeScim(ctx, uid, request.etag, (scim, { current }) => {
     if (scim.credentialState !== CredentialState.LIVE || current === undefined) {
       throw precondition('SCIM_TOKEN_MISSING', uid, 'there is no SCIM token to replace; generate one');
     }
-    // Neither beyond its own end nor beyond that of its successor: once the current token has expired, none is accepted.
-    const previousEnd = earliest(timestampFromMs(ctx.now + overlap), scim.tokenExpireTime, expireTime);
-    setTokenTimes(scim, expireTime, previousEnd);
-    return { current: hashOf(token), previous: current };
+    // Not after its own expiry, nor after that of the new token: no token is accepted once the current one has expired.
+    const previousExpireTime = earliest(timestampFromMs(ctx.now + overlap), scim.tokenExpireTime, expireTime);
+    setTokenTimes(scim, expireTime, previousExpireTime);
+    return { current: hashScimToken(token), previous: current };
   });
   return create(RegenerateScimTokenResponseSchema, {
     token,
@@ -119,7 +128,7 @@ async function regenerate(ctx: WriteContext, request: RegenerateScimTokenRequest
   });
 }
 
-/** Takes no etag: whoever has to stop a leaked token must not lose a race for it. */
+/** Ends provisioning. Requires no etag, so that revoking a leaked token cannot fail because of a concurrent change. */
 async function revoke(ctx: WriteContext, { identityProviderUid }: RevokeScimTokenRequest) {
   const { etag, enabled } = await changeScim(ctx, identityProviderUid, undefined, (scim) => {
     scim.enabled = false;
@@ -132,46 +141,54 @@ async function revoke(ctx: WriteContext, { identityProviderUid }: RevokeScimToke
   return create(RevokeScimTokenResponseSchema, { identityProviderUid, etag, enabled, revokeTime });
 }
 
+/** Pauses or resumes provisioning. The token stays as it is. */
 async function setEnabled(ctx: WriteContext, request: SetScimEnabledRequest) {
   const { identityProviderUid } = request;
-  const { etag, enabled } = await changeScim(ctx, identityProviderUid, request.etag, (scim, tokens) => {
+  const { etag, enabled } = await changeScim(ctx, identityProviderUid, request.etag, (scim, hashes) => {
     scim.enabled = request.enabled;
-    return tokens;
+    return hashes;
   });
   return create(SetScimEnabledResponseSchema, { identityProviderUid, enabled, etag });
 }
 
-/** Lets `change` work on the SCIM block of an identity provider and answer its tokens, and stores both under a new etag. */
+/** Changes the SCIM block of an identity provider and the hashes of its tokens, and stores both with a new etag. */
 async function changeScim(
   ctx: WriteContext,
   uid: string,
   etag: string | undefined,
-  change: (scim: IdentityProvider_SCIM, tokens: ScimTokens) => ScimTokens,
+  change: (scim: IdentityProvider_SCIM, hashes: ScimTokenHashes) => ScimTokenHashes,
 ): Promise<IdentityProvider_SCIM> {
   const before = await find(ctx.db.forUpdate, identityProviders, uid);
   if (!before) throw notFound(identityProviders.kind, uid);
-  const message = clone(IdentityProviderSchema, before.message as IdentityProvider);
+  const message = clone(IdentityProviderSchema, before.message);
   message.scim ??= newScim();
-  // AIP-154: a mismatch is ABORTED, which tells the client to read again and retry, as FAILED_PRECONDITION would not.
+  // AIP-154: ABORTED tells the client to read again and retry. FAILED_PRECONDITION would not.
   if (etag !== undefined && etag !== message.scim.etag) {
-    throw new ApiError(Code.ABORTED, 'Aborted: etag: SCIM has changed since this etag was read; read it again');
+    throw new ApiError(
+      Code.ABORTED,
+      'Aborted: etag: the SCIM settings have changed since you read this etag; read them again',
+    );
   }
-  const scim = change(message.scim, (before.state?.scim ?? {}) as ScimTokens);
+  const scim = change(message.scim, scimTokenHashes(before.state));
   message.scim.etag = newEtag();
   await update(ctx.db, identityProviders, before, { message, state: { ...before.state, scim } }, ctx.now);
   return message.scim;
 }
 
-function setTokenTimes(scim: IdentityProvider_SCIM, end: Timestamp | undefined, previousEnd: Timestamp | undefined) {
+function setTokenTimes(
+  scim: IdentityProvider_SCIM,
+  expireTime: Timestamp | undefined,
+  previousExpireTime: Timestamp | undefined,
+) {
   scim.credentialState = CredentialState.LIVE;
-  if (end) scim.tokenExpireTime = end;
+  if (expireTime) scim.tokenExpireTime = expireTime;
   else delete scim.tokenExpireTime;
-  if (previousEnd) scim.previousTokenExpireTime = previousEnd;
+  if (previousExpireTime) scim.previousTokenExpireTime = previousExpireTime;
   else delete scim.previousTokenExpireTime;
 }
 
-/** When a new token ends; nothing for never. */
-function endOf(
+/** The expiry of a new token; undefined when it never expires. */
+function expireTimeOf(
   { expireTime, neverExpires }: Pick<GenerateScimTokenRequest, 'expireTime' | 'neverExpires'>,
   now: number,
 ): Timestamp | undefined {
@@ -179,14 +196,15 @@ function endOf(
     if (expireTime) throw invalid('never_expires', 'must not be set together with expire_time');
     return undefined;
   }
-  const end = expireTime ? timestampMs(expireTime) : now + LIFETIME;
-  if (!(end > now && end <= now + MAX_LIFETIME))
-    throw invalid('expire_time', 'must be later than now, by two years at most');
-  return timestampFromMs(end);
+  const ms = expireTime ? timestampMs(expireTime) : now + DEFAULT_LIFETIME;
+  if (!(ms > now && ms <= now + MAX_LIFETIME)) {
+    throw invalid('expire_time', 'must be in the future, at most two years from now');
+  }
+  return timestampFromMs(ms);
 }
 
 function overlapOf(overlap: Duration | undefined): number {
-  const ms = overlap ? durationMs(overlap) : OVERLAP;
+  const ms = overlap ? durationMs(overlap) : DEFAULT_OVERLAP;
   if (!(ms >= 0 && ms <= MAX_OVERLAP)) throw invalid('overlap', 'must be 0 to 24 hours');
   return ms;
 }

@@ -4,7 +4,6 @@ import { durationMs, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt
 import { denied, type FieldViolation } from '../../../base/errors.ts';
 import { newUid, parentOf, suffixOf } from '../../../base/uid.ts';
 import {
-  type CreateGroupInviteRequest,
   type GroupInvite,
   GroupInviteRoleSchema,
   GroupInviteSchema,
@@ -12,7 +11,7 @@ import {
 } from '../../../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { defineResource, type Stored } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operation, Operations, ReadContext, WriteContext } from '../../../resource/operation.ts';
+import { type Operations, type ReadContext, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
 import { find, findByKey } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
@@ -20,18 +19,18 @@ import { deleteOne, insert } from '../../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { findRoles, requireAssignable } from '../roles/roles.ts';
 
-/** An invite is a password that travels by mail: it should not lie around for longer. */
+/** Invites are short-lived, because their codes are secrets that people send by e-mail. */
 const MAX_TTL = 30 * 24 * 60 * 60 * 1000;
 const EMAIL = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,189}$/u;
 const CODE = /^([0-9a-f]{16})\.([\w-]{43})$/;
 
-/** Lets whoever presents its code into a group, with a role. */
+/** Gives a role at a group to a person who registers with the code of the invite. */
 export const groupInvites = defineResource({
   kind: 'group invite',
   plural: 'group invites',
   schema: GroupInviteSchema,
   parents: ['group'],
-  check: problemsOf,
+  check: inviteProblems,
   unique: ({ keyId }) => [{ key: keyId, taken: 'this key id is in use' }],
   references: { role: ({ roleUid }) => [roleUid] },
   orders: { key_id: ({ keyId }) => keyId },
@@ -45,12 +44,12 @@ export const groupInvites = defineResource({
     return undefined;
   },
 
-  present: hydrate,
+  present: hydrateInvites,
 });
 
 const ttlOf = ({ ttl }: GroupInvite): number => (ttl ? durationMs(ttl) : 0);
 
-function problemsOf(invite: GroupInvite): FieldViolation[] {
+function inviteProblems(invite: GroupInvite): FieldViolation[] {
   const found: FieldViolation[] = [];
   const ttl = ttlOf(invite);
   if (invite.ttl && !(ttl > 0 && ttl <= MAX_TTL)) {
@@ -62,7 +61,7 @@ function problemsOf(invite: GroupInvite): FieldViolation[] {
   return found;
 }
 
-async function hydrate({ db }: ReadContext, invites: GroupInvite[]): Promise<void> {
+async function hydrateInvites({ db }: ReadContext, invites: GroupInvite[]): Promise<void> {
   const roleOf = await findRoles(
     db,
     invites.map(({ roleUid }) => roleUid),
@@ -77,32 +76,27 @@ async function hydrate({ db }: ReadContext, invites: GroupInvite[]): Promise<voi
 
 export const groupInviteOperations = (engine: Engine): Operations => ({
   ...standardOperations(engine, groupInvites, GroupInvitesService),
-  [`${GroupInvitesService.typeName}/${GroupInvitesService.method.createGroupInvite.name}`]: createInvite,
+  ...createGroupInvite,
 });
 
-/** The code is in this one answer and nowhere else; what is stored is a hash of it. */
-export async function inviteTo(ctx: WriteContext, group: string, asked: GroupInvite): Promise<GroupInvite> {
+/** Creates an invite and adds its code. Only this response has the code: the database has a hash of its secret. */
+export async function createInvite(ctx: WriteContext, group: string, invite: GroupInvite): Promise<GroupInvite> {
   const secret = randomBytes(32).toString('base64url');
-  const known = { secretHash: hashOf(secret).toString('hex') };
-  const invite = (await createResource(ctx, groupInvites, asked, group, known)) as GroupInvite;
-  return Object.assign(invite, { code: `${invite.keyId}.${secret}` });
+  const state = { secretHash: hashOf(secret).toString('hex') };
+  const created = await createResource(ctx, groupInvites, invite, group, state);
+  return Object.assign(created, { code: `${created.keyId}.${secret}` });
 }
 
-const createInvite: Operation = {
-  mode: 'write',
-  run(ctx, request) {
-    const { parent, groupInvite = create(GroupInviteSchema) } = request as CreateGroupInviteRequest;
-    return inviteTo(ctx, parent, groupInvite);
-  },
-  /** Subscribers learn that there is an invite and until when, not for whom. */
-  event(_ctx, _request, response) {
-    const { uid, expirationTime } = response as GroupInvite;
+const createGroupInvite = writeOperation(GroupInvitesService.method.createGroupInvite, {
+  run: (ctx, { parent, groupInvite = create(GroupInviteSchema) }) => createInvite(ctx, parent, groupInvite),
+  /** The event has the uid and the expiry of the invite, without its code and e-mail address. */
+  event(_ctx, _request, { uid, expirationTime }) {
     const message = create(GroupInviteSchema, { uid, ...(expirationTime && { expirationTime }) });
     return { subject: uid, extensions: { group: parentOf(uid) }, body: { schema: GroupInviteSchema, message } };
   },
-};
+});
 
-/** A plain hash is enough: there is no guessing 256 random bits. */
+/** A hash without salt or stretching, because 256 random bits cannot be guessed. */
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 export interface TokenEmail {
@@ -111,8 +105,9 @@ export interface TokenEmail {
 }
 
 /**
- * Gives `identity` what an invite promises. It was granted when the invite was made: whether its maker still could is
- * not asked again, deleting the invite withdraws it. A single use is a deletion, so of two at once only one finds it.
+ * Gives `identity` the role of an invite. The creator of the invite was authorized when it was created, and is not
+ * checked again: to withdraw an invite, delete it. A single-use invite is deleted here under a lock, so that only one
+ * of two concurrent calls finds it.
  */
 export async function redeemInvite(
   ctx: WriteContext,
@@ -121,29 +116,28 @@ export async function redeemInvite(
   email: TokenEmail | undefined,
 ): Promise<{ readonly group: string; readonly roleUid: string }> {
   const stored = await findInvite(ctx, code);
-  const invite = stored.message as GroupInvite;
-  refuseUnfit(invite, email, ctx.now);
-  const { parent: group } = stored;
+  const { parent: group, message: invite } = stored;
+  requireRedeemable(invite, email, ctx.now);
   const { roleUid } = invite;
-  await bind(ctx, group, identity, roleUid);
+  await ensureRoleBinding(ctx, group, identity, roleUid);
   if (invite.singleUse) await deleteOne(ctx.db, groupInvites, stored);
   return { group, roleUid };
 }
 
-/** One answer for a code that never was, one with a wrong secret and one that is used up: none tells which it is. */
-async function findInvite({ db }: WriteContext, code: string): Promise<Stored> {
+/** Refuses unknown key ids, wrong secrets and used invites with one message, which does not tell them apart. */
+async function findInvite({ db }: WriteContext, code: string): Promise<Stored<GroupInvite>> {
   const [, keyId, secret] = CODE.exec(code) ?? [];
   const uid = keyId && (await findByKey(db, groupInvites, keyId));
   const stored = uid ? await find(db.forUpdate, groupInvites, uid) : undefined;
-  const expected = stored?.state?.secretHash;
-  if (stored && secret && typeof expected === 'string') {
-    if (timingSafeEqual(hashOf(secret), Buffer.from(expected, 'hex'))) return stored;
+  const secretHash = stored?.state?.secretHash;
+  if (stored && secret && typeof secretHash === 'string') {
+    if (timingSafeEqual(hashOf(secret), Buffer.from(secretHash, 'hex'))) return stored;
   }
-  throw denied('there is no such invite: its code is wrong, or it was withdrawn or used');
+  throw denied('there is no such invite: the code is wrong, or the invite was deleted or used; ask for a new one');
 }
 
-/** Whoever gets here holds the right code, and may know what else is wrong; but not whom the invite is for. */
-function refuseUnfit(invite: GroupInvite, email: TokenEmail | undefined, now: number): void {
+/** Says what is wrong, because the caller has the code. Does not name the e-mail address that the invite is for. */
+function requireRedeemable(invite: GroupInvite, email: TokenEmail | undefined, now: number): void {
   if (!invite.expirationTime || timestampMs(invite.expirationTime) <= now) {
     throw denied('the invite has expired; ask for a new one');
   }
@@ -154,8 +148,13 @@ function refuseUnfit(invite: GroupInvite, email: TokenEmail | undefined, now: nu
   }
 }
 
-/** Not by way of the method, which would ask what the caller may hand out: here somebody else did. */
-export async function bind({ db, now }: WriteContext, group: string, identity: string, roleUid: string): Promise<void> {
+/** Creates a role binding unless it exists. Does not check the caller: an invite or a provider grants the role. */
+export async function ensureRoleBinding(
+  { db, now }: WriteContext,
+  group: string,
+  identity: string,
+  roleUid: string,
+): Promise<void> {
   const message = newBinding(identity, roleUid);
   await requireParent(db.forShare, roleBindings, group);
   if (await findByKey(db, roleBindings, bindingKey(message, group))) return;

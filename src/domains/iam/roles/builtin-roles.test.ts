@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { isUid, parentOf, ROOT } from '../../../base/uid.ts';
-import { capabilityNamed, covers, has, infoOf, listOf, setOf, union, without } from '../../../contract/capabilities.ts';
+import {
+  capabilitiesIn,
+  capabilityByName,
+  capabilityInfo,
+  capabilitySetOf,
+  capabilityUnion,
+  covers,
+  hasCapability,
+  withoutCapabilities,
+} from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import { files, methodTable } from '../../../contract/method-table.ts';
 import { type BuiltinRole, builtinRole, builtinRoles, OPERATOR, OWNER } from './builtin-roles.ts';
@@ -14,7 +23,7 @@ const { roles: bundles }: { roles: Record<string, { role_name: string | null; ca
 /** Roles of products that this server does not have. */
 const otherProducts = ['actions.viewer', 'guardener.user', 'guardener.admin', 'argos.osv.reader'];
 
-/** Roles whose bundle the facts have but do not pair with a name. */
+/** Capability bundles that roles.json lists without a role name. */
 const unnamedBundles: Record<string, string> = {
   'apk.push': 'APKPushCaps',
   'libraries.java.push': 'LibrariesJavaPushCaps',
@@ -32,46 +41,48 @@ function role(name: string): BuiltinRole {
   return found;
 }
 
-const named = (...names: string[]) => setOf(names.map((name) => capabilityNamed(name) ?? assert.fail(name)));
+const named = (...names: string[]) => capabilitySetOf(names.map((name) => capabilityByName(name) ?? assert.fail(name)));
 
-test('the roles grant exactly what the facts say', () => {
+test('the roles have exactly the capabilities of roles.json', () => {
   const expected = new Map(Object.entries(unnamedBundles).map(([name, key]) => [name, bundles[key]]));
   for (const bundle of Object.values(bundles)) if (bundle.role_name) expected.set(bundle.role_name, bundle);
   for (const name of otherProducts) assert.ok(expected.delete(name), name);
   for (const [name, bundle] of expected) {
     assert.deepEqual(
-      listOf(role(name).capabilities).map((capability) => Capability[capability]),
+      capabilitiesIn(role(name).capabilities).map((capability) => Capability[capability]),
       bundle?.capabilities,
       name,
     );
   }
-  const ours = [
+  const added = [
     'limited_owner',
     'operator',
     ...['java', 'python', 'javascript'].map((e) => `libraries.${e}.pull_token_creator`),
   ];
-  assert.deepEqual(builtinRoles.map(({ name }) => name).toSorted(), [...expected.keys(), ...ours].toSorted());
+  assert.deepEqual(builtinRoles.map(({ name }) => name).toSorted(), [...expected.keys(), ...added].toSorted());
 });
 
-test('a limited owner runs everything but access', () => {
+test('a limited owner can change everything except access', () => {
   const owner = role('owner').capabilities;
   const limited = role('limited_owner').capabilities;
   assert.ok(covers(owner, limited));
-  assert.ok(covers(limited, union(role('editor').capabilities, role('registry.push').capabilities)));
+  assert.ok(covers(limited, capabilityUnion(role('editor').capabilities, role('registry.push').capabilities)));
   const kinds = ['roles', 'role_bindings', 'group_invites', 'identity', 'identity_providers', 'account_associations'];
-  for (const { name } of listOf(without(owner, limited)).map((capability) => infoOf(capability) ?? assert.fail())) {
+  for (const { name } of capabilitiesIn(withoutCapabilities(owner, limited)).map(
+    (capability) => capabilityInfo(capability) ?? assert.fail(),
+  )) {
     assert.ok(name === 'groups.delete' || kinds.includes(name.split('.')[0] ?? ''), name);
   }
   for (const kind of kinds) {
     for (const verb of ['create', 'update', 'delete']) {
-      const capability = capabilityNamed(`${kind}.${verb}`);
-      if (capability !== undefined) assert.ok(!has(limited, capability), `${kind}.${verb}`);
+      const capability = capabilityByName(`${kind}.${verb}`);
+      if (capability !== undefined) assert.ok(!hasCapability(limited, capability), `${kind}.${verb}`);
     }
   }
-  assert.ok(!has(limited, Capability.CAP_IAM_SCIM_MANAGE));
+  assert.ok(!hasCapability(limited, Capability.CAP_IAM_SCIM_MANAGE));
 });
 
-test('a pull token creator can hand out the pull role of the same ecosystem', () => {
+test('a pull token creator can assign the pull role of the same ecosystem', () => {
   for (const ecosystem of ['java', 'python', 'javascript']) {
     const creator = role(`libraries.${ecosystem}.pull_token_creator`).capabilities;
     assert.ok(covers(creator, role(`libraries.${ecosystem}.pull`).capabilities));
@@ -79,20 +90,20 @@ test('a pull token creator can hand out the pull role of the same ecosystem', ()
   }
 });
 
-test('an operator may call all that there is', () => {
+test('an operator can call every method', () => {
   for (const { id, capabilities } of methodTable(files))
-    assert.ok(covers(OPERATOR.capabilities, setOf(capabilities)), id);
+    assert.ok(covers(OPERATOR.capabilities, capabilitySetOf(capabilities)), id);
   assert.ok(covers(OPERATOR.capabilities, OWNER.capabilities));
 });
 
-test('no other role grants what is internal', () => {
+test('no other role has internal capabilities', () => {
   for (const { name, capabilities } of builtinRoles.filter((each) => each !== OPERATOR)) {
-    assert.ok(!has(capabilities, Capability.CAP_INTERNAL), name);
-    for (const capability of listOf(capabilities)) assert.ok(!infoOf(capability)?.internalOnly, name);
+    assert.ok(!hasCapability(capabilities, Capability.CAP_INTERNAL), name);
+    for (const capability of capabilitiesIn(capabilities)) assert.ok(!capabilityInfo(capability)?.internalOnly, name);
   }
 });
 
-test('uids are roots, each used once, and the published one stays', () => {
+test('uids are unique root uids, and the published one is unchanged', () => {
   for (const { uid, name } of builtinRoles) assert.ok(isUid(uid) && parentOf(uid) === ROOT, name);
   assert.equal(new Set(builtinRoles.map(({ uid }) => uid)).size, builtinRoles.length);
   for (const each of builtinRoles) assert.equal(builtinRole(each.uid), each);
@@ -101,7 +112,7 @@ test('uids are roots, each used once, and the published one stays', () => {
   assert.equal(role('viewer').uid, '63921b2c44617e3f2603851537be0123af4a57d7');
 });
 
-test('descriptions follow one form', () => {
+test('descriptions have one form', () => {
   assert.equal(role('viewer').description, 'Viewer Role (built-in)');
   assert.equal(role('registry.pull_token_creator').description, 'Registry Pull Token Creator Role (built-in)');
 });

@@ -1,7 +1,13 @@
-import { type CapabilitySet, capabilityNamed, setOf, union, without } from '../../../contract/capabilities.ts';
+import {
+  type CapabilitySet,
+  capabilityByName,
+  capabilitySetOf,
+  capabilityUnion,
+  withoutCapabilities,
+} from '../../../contract/capabilities.ts';
 import type { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 
-/** A role that every server has: at the root of the tree, and neither changed nor deleted. */
+/** A role that every server has. It has no parent, and clients can neither change nor delete it. */
 export interface BuiltinRole {
   readonly uid: string;
   readonly name: string;
@@ -10,24 +16,24 @@ export interface BuiltinRole {
 }
 
 const named = (name: string): Capability => {
-  const capability = capabilityNamed(name);
-  if (capability === undefined) throw new Error(`built-in roles: there is no capability ${name}`);
+  const capability = capabilityByName(name);
+  if (capability === undefined) throw new Error(`a built-in role has the unknown capability ${name}`);
   return capability;
 };
 
-/** `on('repo', 'create', 'delete')` is `repo.create` and `repo.delete`. */
+/** `on('repo', 'create', 'delete')` returns `repo.create` and `repo.delete`. */
 const on = (resource: string, ...verbs: readonly string[]): CapabilitySet =>
-  setOf(verbs.map((verb) => named(`${resource}.${verb}`)));
+  capabilitySetOf(verbs.map((verb) => named(`${resource}.${verb}`)));
 
 const list = (...resources: readonly string[]): CapabilitySet =>
-  union(...resources.map((resource) => on(resource, 'list')));
+  capabilityUnion(...resources.map((resource) => on(resource, 'list')));
 
-const registryPull = union(
+const registryPull = capabilityUnion(
   list('groups', 'record_signatures', 'sboms', 'vuln_reports'),
   list('repo', 'manifest', 'manifest.metadata', 'tag', 'referrers'),
   on('repo.blobs', 'get'),
 );
-const registryPush = union(
+const registryPush = capabilityUnion(
   registryPull,
   on('groups', 'create'),
   on('repo', 'create', 'update', 'delete'),
@@ -35,38 +41,39 @@ const registryPush = union(
   on('tag', 'create', 'update', 'delete'),
 );
 
-const apkPull = union(list('groups', 'apk'), on('apk.blobs', 'get'));
-const apkPush = union(apkPull, on('apk', 'create', 'delete'));
+const apkPull = capabilityUnion(list('groups', 'apk'), on('apk.blobs', 'get'));
+const apkPush = capabilityUnion(apkPull, on('apk', 'create', 'delete'));
 
 const libraryPull = (ecosystem: string) => list('libraries.entitlements', `libraries.${ecosystem}`);
-const libraryPush = (ecosystem: string) => union(libraryPull(ecosystem), on(`libraries.${ecosystem}`, 'create'));
+const libraryPush = (ecosystem: string) =>
+  capabilityUnion(libraryPull(ecosystem), on(`libraries.${ecosystem}`, 'create'));
 
-/** Whoever makes pull tokens creates identities and gives them the role to pull, which takes that role's capabilities too. */
-const pullTokensFor = (...pulled: readonly CapabilitySet[]): CapabilitySet =>
-  union(list('groups', 'roles'), on('role_bindings', 'create'), on('identity', 'create'), ...pulled);
+/** For creating identities and assigning the pull role to them, which requires the capabilities of that role. */
+const pullTokenCreator = (...pull: readonly CapabilitySet[]): CapabilitySet =>
+  capabilityUnion(list('groups', 'roles'), on('role_bindings', 'create'), on('identity', 'create'), ...pull);
 
-const guardenerUser = union(
+const guardenerUser = capabilityUnion(
   registryPull,
   list('terms', 'guardener.association'),
   on('guardener.dfc', 'convert'),
   on('guardener.actions', 'migrate'),
   on('guardener.scan', 'list', 'get'),
 );
-const guardenerAdmin = union(guardenerUser, on('terms', 'accept'), on('guardener.association', 'manage'));
+const guardenerAdmin = capabilityUnion(guardenerUser, on('terms', 'accept'), on('guardener.association', 'manage'));
 
-const skillsPublish = union(
+const skillsPublish = capabilityUnion(
   list('terms', 'skills.entitlements'),
   on('skills', 'publish'),
   on('skills.harden', 'read', 'write', 'cancel'),
 );
 
 const advisoriesViewer = list('advisories');
-const advisoriesCreator = union(advisoriesViewer, on('advisories', 'create', 'update'));
-const advisoriesApprover = union(advisoriesCreator, on('advisories', 'approve'));
-const advisoriesAdmin = union(advisoriesApprover, on('advisories', 'delete'));
+const advisoriesCreator = capabilityUnion(advisoriesViewer, on('advisories', 'create', 'update'));
+const advisoriesApprover = capabilityUnion(advisoriesCreator, on('advisories', 'approve'));
+const advisoriesAdmin = capabilityUnion(advisoriesApprover, on('advisories', 'delete'));
 
-/** Sees all there is to see, and pulls nothing. */
-const consoleViewer = union(
+/** Lists everything, and pulls no content. */
+const consoleViewer = capabilityUnion(
   list('groups', 'group_invites', 'roles', 'role_bindings', 'identity', 'identity_providers', 'account_associations'),
   list('subscriptions', 'actions', 'advisories', 'record_signatures', 'sboms', 'vuln_reports', 'vuln_report'),
   list('repo', 'manifest', 'manifest.metadata', 'tag', 'referrers', 'apk', 'version', 'build_report'),
@@ -79,9 +86,9 @@ const consoleViewer = union(
   on('guardener.scan', 'list', 'get'),
 );
 
-const viewer = union(consoleViewer, registryPull, apkPull, guardenerUser);
+const viewer = capabilityUnion(consoleViewer, registryPull, apkPull, guardenerUser);
 
-const editor = union(
+const editor = capabilityUnion(
   viewer,
   on('repo', 'create', 'update', 'delete'),
   on('registry.overlays', 'list', 'edit'),
@@ -89,8 +96,8 @@ const editor = union(
   on('libraries.request_groups', 'create', 'update', 'delete', 'items.update'),
 );
 
-/** Everything that decides who has access. */
-const accessControl = union(
+/** All changes of access. */
+const accessControl = capabilityUnion(
   on('group_invites', 'create', 'delete'),
   on('roles', 'create', 'update', 'delete'),
   on('role_bindings', 'create', 'update', 'delete'),
@@ -99,7 +106,7 @@ const accessControl = union(
   on('account_associations', 'create', 'update', 'delete'),
 );
 
-const owner = union(
+const owner = capabilityUnion(
   ...[editor, registryPush, apkPush, skillsPublish, guardenerAdmin, accessControl],
   ...['java', 'python', 'javascript', 'dotnet', 'go'].map(libraryPush),
   on('groups', 'update', 'delete'),
@@ -122,27 +129,27 @@ const owner = union(
 );
 
 /**
- * Our own reading of a name whose contents are not published: an owner who runs everything, but neither hands out nor
- * takes away access, nor deletes groups. Identities count as access: changing whom one matches hands over its bindings,
- * deleting it takes them away.
+ * The published contract names this role without its capabilities. Here it is an owner that can change everything
+ * except access, and cannot delete groups. Identities count as access: changing whom an identity matches gives its role
+ * bindings to another login, and deleting an identity revokes them.
  */
-const limitedOwner = without(owner, union(accessControl, on('groups', 'delete')));
+const limitedOwner = withoutCapabilities(owner, capabilityUnion(accessControl, on('groups', 'delete')));
 
 /**
- * Our own: whoever runs the server, and can call all that it serves. Some of that, such as the READMEs of repos, is kept
- * from owners by the facts, since where they come from the operator is somebody else than the owners.
+ * Can call every method that the server implements. The published contract has no such role: there, some methods are
+ * closed to owners, such as writing the README of a repo, because the operator of the service is another party.
  */
-const operator = union(
+const operator = capabilityUnion(
   owner,
   advisoriesAdmin,
   on('repo.internal', 'admin'),
   on('registry.deployments', 'create', 'update'),
   on('registry.settings', 'update'),
-  // Without it nobody may hold what is internal.
-  setOf([named('internal')]),
+  // A role must have it in order to have other internal capabilities.
+  capabilitySetOf([named('internal')]),
 );
 
-/** `Registry Pull` for `registry.pull`. */
+/** Returns `Registry Pull` for `registry.pull`. */
 const titleOf = (name: string): string =>
   name
     .split(/[._]/)
@@ -156,12 +163,12 @@ const role = (uid: string, name: string, capabilities: CapabilitySet): BuiltinRo
   capabilities,
 });
 
-// Uids are fixed for ever: bindings in every database refer to them.
+// The uids must never change: role bindings in existing databases refer to them.
 
-/** What whoever creates an organization gets on it. */
+/** The founder of an organization gets it there. */
 export const OWNER = role('2c334765280ed9898d2ab405a8e822e2d721ff82', 'owner', owner);
 
-/** What the first owner of a server gets on the first organization. Nobody else can hand it out. */
+/** The first owner of a server gets it at the first organization. Only its holders can assign it. */
 export const OPERATOR = role('06399b81ef7f1f1e014b2eb50aeb66ed6280724a', 'operator', operator);
 
 export const builtinRoles: readonly BuiltinRole[] = [
@@ -172,7 +179,11 @@ export const builtinRoles: readonly BuiltinRole[] = [
   role('c2eb11ebfdd0de8b5b2150f3a5d17bf702f36da9', 'console_viewer', consoleViewer),
   role('ff6fbd6cb4afea1db33cbeed44d504dbd67d5649', 'registry.pull', registryPull),
   role('4b90485b07e6252917f1db3b63aa31645a6ace3e', 'registry.push', registryPush),
-  role('0e125f49bcd69240353907e4352f75b1c1c95d16', 'registry.pull_token_creator', pullTokensFor(registryPull, apkPull)),
+  role(
+    '0e125f49bcd69240353907e4352f75b1c1c95d16',
+    'registry.pull_token_creator',
+    pullTokenCreator(registryPull, apkPull),
+  ),
   role('20176378a145f3ecb2d361b4526dfad43301dbdb', 'apk.pull', apkPull),
   role('1ddc1c5617bea9c65a478385572860e30dbd3ca8', 'apk.push', apkPush),
   role('c53088f886521dca468130098f991e566811a80b', 'libraries.java.pull', libraryPull('java')),
@@ -180,21 +191,21 @@ export const builtinRoles: readonly BuiltinRole[] = [
   role(
     'f3c9e91bd3fa322a00a950995c4d7e8873f6dcb6',
     'libraries.java.pull_token_creator',
-    pullTokensFor(libraryPull('java')),
+    pullTokenCreator(libraryPull('java')),
   ),
   role('0e5ce1f9eeaa217915f7ceb6b7589f4a43d9f52c', 'libraries.python.pull', libraryPull('python')),
   role('488ee46175ff4660fd93f4fb1fc77ef5de6b3aa0', 'libraries.python.push', libraryPush('python')),
   role(
     'a4c59d02ff6e340af4139eb034743a65765284e7',
     'libraries.python.pull_token_creator',
-    pullTokensFor(libraryPull('python')),
+    pullTokenCreator(libraryPull('python')),
   ),
   role('0c3620dba926fd7259b53de92c0f577bb860c384', 'libraries.javascript.pull', libraryPull('javascript')),
   role('7d8225b53056d849d3e90565920d2b6b28701c15', 'libraries.javascript.push', libraryPush('javascript')),
   role(
     '42c18133b6664038721012784963af5a3604fd1e',
     'libraries.javascript.pull_token_creator',
-    pullTokensFor(libraryPull('javascript')),
+    pullTokenCreator(libraryPull('javascript')),
   ),
   role('dceaf372f86142d69c70c084ed02a5b29f9fdeab', 'advisories.viewer', advisoriesViewer),
   role('b4b6642f8fff33a1a8db6a4eaf983beca7046c08', 'advisories.creator', advisoriesCreator),

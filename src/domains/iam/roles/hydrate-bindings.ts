@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
 import { parentOf } from '../../../base/uid.ts';
 import type { Group } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Identity } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -18,22 +18,22 @@ import { identities } from '../identities/identities.ts';
 import { issuerAndSubject } from '../identities/relationship.ts';
 import { roles } from './roles.ts';
 
-/** Puts the identity, group and role of each binding into it, as they are now: a few statements for a whole page. */
+/** Sets the current identity, group and role in each binding, with one lookup per kind for all bindings. */
 export async function hydrateBindings(
   { db }: Pick<ReadContext, 'db'>,
   bindings: readonly RoleBinding[],
 ): Promise<void> {
-  const identityOf = await lookUp<Identity>(
+  const identityOf = await findMessages(
     db,
     identities,
     bindings.map((binding) => binding.identityUid),
   );
-  const groupOf = await lookUp<Group>(
+  const groupOf = await findMessages(
     db,
     groups,
     bindings.map((binding) => parentOf(binding.uid)),
   );
-  const roleOf = await lookUp<Role>(
+  const roleOf = await findMessages(
     db,
     roles,
     bindings.map((binding) => binding.roleUid),
@@ -42,21 +42,25 @@ export async function hydrateBindings(
     const identity = identityOf.get(binding.identityUid);
     const group = groupOf.get(parentOf(binding.uid));
     const role = roleOf.get(binding.roleUid);
-    if (identity) binding.identity = create(RoleBindingIdentitySchema, flattened(identity));
+    if (identity) binding.identity = create(RoleBindingIdentitySchema, identitySummary(identity));
     if (group) binding.group = create(RoleBindingGroupSchema, summary(group));
     if (role) binding.role = create(RoleBindingRoleSchema, summary(role));
   }
 }
 
-async function lookUp<M>(db: Reader, resource: Resource, uids: readonly string[]): Promise<ReadonlyMap<string, M>> {
+async function findMessages<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, MessageShape<S>>> {
   const found = await findAll(db, resource, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message as M]));
+  return new Map(found.map(({ uid, message }) => [uid, message]));
 }
 
 const summary = ({ uid, name, description }: Identity | Group | Role) => ({ uid, name, description });
 
-/** What others see of an identity. */
-export const flattened = (identity: Identity) => ({
+/** The fields of an identity that are visible to callers who cannot read the identity itself. */
+export const identitySummary = (identity: Identity) => ({
   ...summary(identity),
   ...issuerAndSubject(identity.relationship),
   email: identity.email,

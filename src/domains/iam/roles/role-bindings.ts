@@ -9,8 +9,8 @@ import { findAll, findReferring } from '../../../resource/read.ts';
 import type { Reader } from '../../../store/store.ts';
 
 /**
- * Gives an identity the capabilities of a role in a group and below it. What a binding is and how it is found; who may
- * make one of what is in role-binding-operations.ts, which knows the other kinds too.
+ * Gives an identity a role at a group. This file imports no other kind, so that all of them can use it: the checks that
+ * involve identities and roles are in role-binding-operations.ts.
  */
 export const roleBindings = defineResource({
   kind: 'role binding',
@@ -29,14 +29,14 @@ export const roleBindings = defineResource({
     group: (binding) => [parentOf(binding.uid)],
     role: (binding) => [binding.roleUid],
   },
-  unique: (binding, parent) => [{ key: bindingKey(binding, parent), taken: TAKEN }],
+  unique: (binding, parent) => [{ key: bindingKey(binding, parent), taken: DUPLICATE_BINDING }],
 });
 
-/** A second one would change nothing, and outlive the first when that is deleted to take the role away. */
+/** Unique, because with a duplicate, deleting one of the two bindings would not revoke the role. */
 export const bindingKey = ({ identityUid, roleUid }: RoleBinding, group: string): string =>
   `${group} ${identityUid} ${roleUid}`;
 
-export const TAKEN = 'the identity has this role on this group already';
+export const DUPLICATE_BINDING = 'the identity has this role on this group already';
 
 const uidProblems = (field: string, uid: string) => {
   if (uid === '') return [{ field, description: 'is required' }];
@@ -45,6 +45,6 @@ const uidProblems = (field: string, uid: string) => {
 
 export const newBinding = (identityUid: string, roleUid: string) => create(RoleBindingSchema, { identityUid, roleUid });
 
-/** The bindings of an identity, wherever in the tree they are. */
-export const bindingsOf = async (db: Reader, identityUid: string): Promise<Stored[]> =>
+/** The role bindings of an identity at all groups. */
+export const bindingsOf = async (db: Reader, identityUid: string): Promise<Stored<RoleBinding>[]> =>
   findAll(db, roleBindings, await findReferring(db, roleBindings, 'identity', identityUid));

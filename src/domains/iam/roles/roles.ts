@@ -1,29 +1,40 @@
-import type { Message } from '@bufbuild/protobuf';
 import { type FieldViolation, invalid, precondition } from '../../../base/errors.ts';
 import { isUid, isWithin, parentOf, ROOT } from '../../../base/uid.ts';
-import { type CapabilitySet, infoOf, listOf, nameOf, setOf } from '../../../contract/capabilities.ts';
-import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
-  type GetRoleRequest,
-  type Role,
-  RoleSchema,
-  RolesService,
-} from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+  type CapabilitySet,
+  capabilitiesIn,
+  capabilityInfo,
+  capabilityName,
+  capabilitySetOf,
+} from '../../../contract/capabilities.ts';
+import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
+import { type Role, RoleSchema, RolesService } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { defineResource, type Stored } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operation, Operations, ReadContext, WriteContext } from '../../../resource/operation.ts';
+import {
+  type Operations,
+  type ReadContext,
+  readOf,
+  readOperation,
+  type WriteContext,
+} from '../../../resource/operation.ts';
 import { find, findAll } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
-import { requireGrantable } from '../access/escalation.ts';
-import { requireAt } from '../access/unscoped.ts';
+import { requireCapabilitiesAt } from '../access/require-capabilities.ts';
+import { requireGrantable } from '../access/require-grantable.ts';
 import { builtinRole } from './builtin-roles.ts';
 
-/** The kinds that name a role in their reference `role`. As long as one of them does, the role stays. */
-export const ROLE_USERS = ['role binding', 'group invite', 'identity provider', 'external group role mapping'];
+/** The kinds that have a reference `role`. A role that one of them refers to cannot be deleted. */
+export const KINDS_REFERRING_TO_ROLES = [
+  'role binding',
+  'group invite',
+  'identity provider',
+  'external group role mapping',
+];
 
-/** A named set of capabilities. Built-in roles stand at the root and are known to everybody. */
+/** A named set of capabilities. Built-in roles have no parent and are visible to all callers. */
 export const roles = defineResource({
   kind: 'role',
   plural: 'roles',
@@ -34,81 +45,84 @@ export const roles = defineResource({
   rules: { name: rules.name(), description: rules.description },
   check: ({ capabilities }) => capabilityProblems(capabilities),
   orders: { name: (role) => role.name },
-  beforeCreate: (ctx, role, { parent }) => settle(ctx, role, parent),
-  beforeUpdate: (ctx, { parent }, role) => settle(ctx, role, parent),
+  beforeCreate: (ctx, role, { parent }) => checkAndNormalize(ctx, role, parent),
+  beforeUpdate: (ctx, { parent }, role) => checkAndNormalize(ctx, role, parent),
   beforeDelete: refuseInUse,
 });
 
 function capabilityProblems(capabilities: readonly Capability[]): FieldViolation[] {
   const allowsInternal = capabilities.includes(Capability.CAP_INTERNAL);
   return capabilities.flatMap((capability, at) => {
-    const info = infoOf(capability);
+    const info = capabilityInfo(capability);
     const field = `capabilities[${at}]`;
     if (!info) return [{ field, description: `${Capability[capability] ?? capability} is not a capability` }];
     if (!info.internalOnly || allowsInternal) return [];
-    return [{ field, description: `${info.name} needs ${nameOf(Capability.CAP_INTERNAL)} beside it` }];
+    return [
+      { field, description: `${info.name} requires ${capabilityName(Capability.CAP_INTERNAL)} in the same role` },
+    ];
   });
 }
 
-/** Each capability once, by number, and none that the caller does not hold. */
-function settle(ctx: WriteContext, role: Role, group: string): undefined {
-  const capabilities = setOf(role.capabilities);
+/** Refuses capabilities that the caller cannot grant. Sorts the others by number, without duplicates. */
+function checkAndNormalize(ctx: WriteContext, role: Role, group: string): undefined {
+  const capabilities = capabilitySetOf(role.capabilities);
   requireGrantable(ctx, capabilities, group);
-  role.capabilities = listOf(capabilities);
+  role.capabilities = capabilitiesIn(capabilities);
 }
 
-// Descending, so that role bindings are named before all else.
-const FIND_USER = `SELECT kind FROM reference
-  WHERE kind IN (${ROLE_USERS.map((_, i) => `$${i + 2}`).join(', ')}) AND field = 'role' AND value = $1
+// Descending, so that the error names role bindings rather than any other kind.
+const FIND_REFERRING_KIND = `SELECT kind FROM reference
+  WHERE kind IN (${KINDS_REFERRING_TO_ROLES.map((_, i) => `$${i + 2}`).join(', ')}) AND field = 'role' AND value = $1
   ORDER BY kind DESC LIMIT 1`;
 
-async function refuseInUse({ db }: WriteContext, { uid }: Stored): Promise<void> {
-  const user = await db.get<{ kind: string }>(FIND_USER, uid, ...ROLE_USERS);
-  if (user) throw precondition('RESOURCE_IN_USE', uid, `cannot delete role with ${user.kind}s`);
+async function refuseInUse({ db }: WriteContext, { uid }: Stored<Role>): Promise<void> {
+  const referring = await db.get<{ kind: string }>(FIND_REFERRING_KIND, uid, ...KINDS_REFERRING_TO_ROLES);
+  if (referring) throw precondition('RESOURCE_IN_USE', uid, `cannot delete role with ${referring.kind}s`);
 }
 
-/** Those of these roles that there are, by uid. */
+/** The roles with these uids, by uid, without those that do not exist. */
 export async function findRoles(db: Reader, uids: readonly string[]): Promise<ReadonlyMap<string, Role>> {
   const found = await findAll(db, roles, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message as Role]));
+  return new Map(found.map(({ uid, message }) => [uid, message]));
 }
 
-/** The capabilities of a role; undefined when there is no such role. */
+/** The capabilities of a role; undefined when it does not exist. */
 export async function capabilitiesOf(db: Reader, uid: string): Promise<CapabilitySet | undefined> {
   const builtin = builtinRole(uid);
   if (builtin) return builtin.capabilities;
   const role = (await find(db, roles, uid))?.message;
-  return role && setOf(role.capabilities);
+  return role && capabilitySetOf(role.capabilities);
 }
 
 /**
- * Refuses a role that the caller cannot hand out at `group`: it must be built in or belong to that group or one above,
- * and the caller must hold all that it allows. `field` is where the request names it.
+ * Refuses a role that the caller cannot assign at `group`. The role must be built in, or belong to `group` or one of
+ * its ancestors, and the caller must hold all its capabilities. `field` is the request field that names the role.
  */
 export async function requireAssignable(ctx: WriteContext, field: string, uid: string, group: string): Promise<void> {
   if (!isUid(uid)) throw invalid(field, 'must be the uid of a role');
-  const home = parentOf(uid);
-  if (home !== ROOT && !isWithin(group, home)) {
-    throw invalid(field, `must be a built-in role or one of ${group} or a group above it`);
+  const roleGroup = parentOf(uid);
+  if (roleGroup !== ROOT && !isWithin(group, roleGroup)) {
+    throw invalid(field, `must be a built-in role, or a role of ${group} or of a group above it`);
   }
   const capabilities = await capabilitiesOf(ctx.db.forShare, uid);
   if (capabilities === undefined) throw invalid(field, `there is no role ${uid}`);
   requireGrantable(ctx, capabilities, group);
 }
 
-/** Reading a role is not scoped in the contract, since built-in roles lie in no group; the others are checked here. */
+/** GetRole is unscoped in the contract, because built-in roles belong to no group. All other roles are checked here. */
 function requireReadable(ctx: ReadContext, uid: string): void {
   if (!isUid(uid)) throw invalid('uid', 'must be a uid: 40 hex digits, then /-separated parts of 16');
-  if (!builtinRole(uid)) requireAt(ctx, uid);
+  if (!builtinRole(uid)) requireCapabilitiesAt(ctx, uid);
 }
 
 export function roleOperations(engine: Engine): Operations {
   const standard = standardOperations(engine, roles, RolesService);
-  const id = `${RolesService.typeName}/${RolesService.method.getRole.name}`;
-  const get = standard[id] as Extract<Operation, { mode: 'read' }>;
-  const run = (ctx: ReadContext, request: Message) => {
-    requireReadable(ctx, (request as GetRoleRequest).uid);
-    return get.run(ctx, request);
+  const readRole = readOf(standard, RolesService.method.getRole);
+  return {
+    ...standard,
+    ...readOperation(RolesService.method.getRole, (ctx, request) => {
+      requireReadable(ctx, request.uid);
+      return readRole(ctx, request);
+    }),
   };
-  return { ...standard, [id]: { mode: 'read', run } };
 }

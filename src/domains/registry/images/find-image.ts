@@ -3,15 +3,14 @@ import type { Reader } from '../../../store/store.ts';
 import { type Manifest, parseManifest } from '../manifests/manifest.ts';
 import { findManifest } from '../manifests/manifests.ts';
 import { digestRule } from '../tags/tags.ts';
-import { DEFAULT_ARCHITECTURE, platformsOf } from './platforms.ts';
+import { DEFAULT_ARCHITECTURE, requirePlatforms } from './platforms.ts';
 
-/** A manifest, taken apart. */
-export interface FoundManifest {
+export interface ParsedManifest {
   readonly digest: string;
   readonly manifest: Manifest;
 }
 
-export async function requireParsed(db: Reader, repo: string, digest: string): Promise<FoundManifest> {
+export async function requireParsedManifest(db: Reader, repo: string, digest: string): Promise<ParsedManifest> {
   const problem = digestRule(digest);
   if (problem) throw invalid('digest', problem);
   const stored = await findManifest(db, repo, digest);
@@ -19,20 +18,22 @@ export async function requireParsed(db: Reader, repo: string, digest: string): P
   return { digest, manifest: parseManifest(stored.bytes, stored.mediaType) };
 }
 
-/** The image itself, or the one of an index for this architecture. */
-export async function requireImageFor(
+/** Returns the manifest itself, or for an index that of its image for the architecture. */
+export async function requireImageForArchitecture(
   db: Reader,
   repo: string,
   digest: string,
-  architecture: string,
-): Promise<FoundManifest> {
-  const found = await requireParsed(db, repo, digest);
+  requestedArchitecture: string,
+): Promise<ParsedManifest> {
+  const found = await requireParsedManifest(db, repo, digest);
   if (found.manifest.kind !== 'index') return found;
-  const wanted = architecture || DEFAULT_ARCHITECTURE;
+  const architecture = requestedArchitecture || DEFAULT_ARCHITECTURE;
   for (const child of found.manifest.manifests) {
-    // An index says itself what its children run on; where it does not, they do.
-    const platforms = child.platform ? [child.platform] : await platformsOf(db, repo, child.digest);
-    if (platforms.some((platform) => platform.architecture === wanted)) return requireParsed(db, repo, child.digest);
+    // The platform of a child is in the index, or else in the config of the child.
+    const platforms = child.platform ? [child.platform] : await requirePlatforms(db, repo, child.digest);
+    if (platforms.some((platform) => platform.architecture === architecture)) {
+      return requireParsedManifest(db, repo, child.digest);
+    }
   }
-  throw notFound('image', `${digest} for ${wanted}`);
+  throw notFound('image', `${digest} for ${architecture}`);
 }

@@ -1,45 +1,45 @@
 import { notFound } from '../../../base/errors.ts';
-import { isObject, type JsonObject, objectIn } from '../../../formats/lenient.ts';
+import { parseJson } from '../../../base/parse-json.ts';
+import { isObject, type JsonObject, objectIn } from '../../../formats/lenient-json.ts';
 import type { Reader } from '../../../store/store.ts';
-import type { ReadContent } from '../manifests/blob-content.ts';
-import { parseJson } from '../manifests/json.ts';
 import { IMAGE_CONFIGS, MAX_CONFIG_BYTES, type Manifest } from '../manifests/manifest.ts';
-import { requireImageFor, requireParsed } from './find-image.ts';
+import type { ReadBlob } from '../manifests/read-blob.ts';
+import { requireImageForArchitecture, requireParsedManifest } from './find-image.ts';
 
-export interface ImageSource {
+export interface ImageReader {
   readonly db: Reader;
-  readonly read: ReadContent;
+  readonly readBlob: ReadBlob;
 }
 
-/** What a container of an image runs with: the part `config` of its configuration, as its maker wrote it. */
-export async function requireImageConfig(source: ImageSource, repo: string, digest: string, architecture: string) {
-  const { manifest } = await requireImageFor(source.db, repo, digest, architecture);
-  const config = await configOf(source, repo, manifest, (type) => IMAGE_CONFIGS.has(type));
+/** The `config` object of an image config, with which containers are started. It is returned as it was pushed. */
+export async function requireImageConfig(reader: ImageReader, repo: string, digest: string, architecture: string) {
+  const { manifest } = await requireImageForArchitecture(reader.db, repo, digest, architecture);
+  const config = await readConfig(reader, repo, manifest, (type) => IMAGE_CONFIGS.has(type));
   if (!config) throw notFound('image config', digest);
   return objectIn(config.config);
 }
 
-/** Helm keeps `Chart.yaml` as the configuration of a chart that it pushes: https://helm.sh/docs/topics/registries/ */
-export async function requireChart(source: ImageSource, repo: string, digest: string): Promise<JsonObject> {
-  const { manifest } = await requireParsed(source.db, repo, digest);
-  const chart = await configOf(source, repo, manifest, (type) => type === 'application/vnd.cncf.helm.config.v1+json');
+/** Helm stores `Chart.yaml` as the config of a chart that it pushes: https://helm.sh/docs/topics/registries/ */
+export async function requireChart(reader: ImageReader, repo: string, digest: string): Promise<JsonObject> {
+  const { manifest } = await requireParsedManifest(reader.db, repo, digest);
+  const chart = await readConfig(reader, repo, manifest, (type) => type === 'application/vnd.cncf.helm.config.v1+json');
   if (!chart) throw notFound('chart', digest);
   return chart;
 }
 
-async function configOf(
-  { db, read }: ImageSource,
+async function readConfig(
+  { db, readBlob }: ImageReader,
   repo: string,
   { config }: Manifest,
-  fits: (mediaType: string) => boolean,
+  isAccepted: (mediaType: string) => boolean,
 ): Promise<JsonObject | undefined> {
-  if (!config || !fits(config.mediaType)) return undefined;
-  const bytes = await read(db, repo, config.digest, MAX_CONFIG_BYTES);
-  return bytes && jsonObject(bytes);
+  if (!config || !isAccepted(config.mediaType)) return undefined;
+  const bytes = await readBlob(db, repo, config.digest, MAX_CONFIG_BYTES);
+  return bytes && parseJsonObject(bytes);
 }
 
-/** What a blob of somebody else's making holds, if it is a JSON object. */
-function jsonObject(bytes: Uint8Array): JsonObject | undefined {
+/** Returns undefined for anything but a JSON object: clients can push any bytes as a config. */
+function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const value = parseJson(bytes);
     return isObject(value) ? value : undefined;

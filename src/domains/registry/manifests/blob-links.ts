@@ -1,19 +1,19 @@
 import type { Reader, Transaction } from '../../../store/store.ts';
-import { holdRepo } from '../repos/repos.ts';
+import { lockRepo } from '../repos/repos.ts';
 
 const LINK = `INSERT INTO blob_link (repo, digest, size, linked) VALUES ($1, $2, $3, $4)
   ON CONFLICT (repo, digest) DO UPDATE SET linked = excluded.linked`;
 const FIND = 'SELECT size, linked FROM blob_link WHERE repo = $1 AND digest = $2';
-const LINKING = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
+const FIND_REPOS = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
 const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2';
 
 export interface BlobLink {
   readonly size: number;
-  /** When somebody last pushed it, or asked for it in order to push; garbage collection leaves it alone for a while. */
+  /** When the blob was last pushed, or looked up for a push. Garbage collection keeps it for some time after that. */
   readonly linked: number;
 }
 
-/** Lets a repo have a blob. Again for one that it has already, its time of grace begins anew. */
+/** Adds a blob to a repo. If the repo has it already, its grace period for garbage collection starts again. */
 export async function linkBlob(
   tx: Transaction,
   repo: string,
@@ -21,22 +21,22 @@ export async function linkBlob(
   size: number,
   now: number,
 ): Promise<void> {
-  await holdRepo(tx, repo);
+  await lockRepo(tx, repo);
   await tx.run(LINK, repo, digest, size, now);
 }
 
-/** A blob that a repo does not link is not there for it, even when another repo stores the same bytes. */
-export async function blobLink(db: Reader, repo: string, digest: string, lock = ''): Promise<BlobLink | undefined> {
-  const row = await db.get<{ size: number; linked: number }>(FIND + lock, repo, digest);
+/** The link of a repo to a blob. A repo without it does not have the blob, even when another repo has it. */
+export async function findBlobLink(db: Reader, repo: string, digest: string): Promise<BlobLink | undefined> {
+  const row = await db.get<{ size: number; linked: number }>(FIND, repo, digest);
   return row && { size: row.size, linked: row.linked };
 }
 
-/** Repos that have a blob, those first that got it last. */
-export async function reposLinking(db: Reader, digest: string, limit: number): Promise<string[]> {
-  return (await db.all<{ repo: string }>(LINKING, digest, limit)).map(({ repo }) => repo);
+/** The uids of repos that link a blob, most recently linked first. */
+export async function findReposLinking(db: Reader, digest: string, limit: number): Promise<string[]> {
+  return (await db.all<{ repo: string }>(FIND_REPOS, digest, limit)).map(({ repo }) => repo);
 }
 
-/** Lets `repo` have a blob of `from`. Nothing when `from` has no such blob. */
+/** Adds a blob of the repo `from` to `repo`. Returns undefined when `from` does not have it. */
 export async function mountBlob(
   tx: Transaction,
   from: string,
@@ -44,13 +44,13 @@ export async function mountBlob(
   digest: string,
   now: number,
 ): Promise<BlobLink | undefined> {
-  // Held, so that the last link to a blob never goes while another is made of it.
-  const source = await blobLink(tx.forShare, from, digest);
+  // Locked, so that garbage collection cannot remove the last link while another one is made from it.
+  const source = await findBlobLink(tx.forShare, from, digest);
   if (!source) return undefined;
   await linkBlob(tx, repo, digest, source.size, now);
   return { size: source.size, linked: now };
 }
 
-/** Says whether the repo had it. */
+/** Removes a blob from a repo. Returns whether the repo had it. */
 export const unlinkBlob = async (tx: Transaction, repo: string, digest: string): Promise<boolean> =>
   (await tx.run(UNLINK, repo, digest)) > 0;

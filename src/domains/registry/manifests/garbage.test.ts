@@ -3,17 +3,17 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
 import { descriptorOf, digestOf, OCI_IMAGE, OCI_INDEX, push, pushImage } from '../../../../test/support/images.ts';
 import type { Store } from '../../../store/store.ts';
-import { groupAt, repoIn } from '../repo.testing.ts';
-import { blobLink, linkBlob } from './blob-links.ts';
+import { createGroups, createRepo } from '../repo.testing.ts';
+import { findBlobLink, linkBlob } from './blob-links.ts';
 import {
-  type Batch,
-  type Cursor,
   deleteOrphan,
-  linkedDigests,
-  orphanReferrers,
+  findLinkedDigests,
+  findOrphanReferrers,
+  findUnreferencedLinks,
+  type GarbageBatch,
+  type GarbageScan,
+  type RepoDigest,
   unlinkUnreferenced,
-  unreferencedLinks,
-  type Window,
 } from './garbage.ts';
 import { deleteManifest, findManifest } from './manifests.ts';
 
@@ -25,30 +25,33 @@ for (const database of databases) {
 
     before(async () => {
       store = await temporaryStore(database);
-      group = await groupAt(store, 'org');
+      group = await createGroups(store, 'org');
     });
     beforeEach(async () => {
-      repo = await repoIn(store, group);
+      repo = await createRepo(store, group);
     });
     after(() => store.close());
 
     const link = (digest: string, now: number, to = repo) => store.write((tx) => linkBlob(tx, to, digest, 3, now));
 
-    /** Walks to the end in small steps, and keeps what is of this test. */
-    async function walk<T extends Cursor>(step: (window: Window) => Promise<Batch<T>>, before: number): Promise<T[]> {
+    /** Scans a table to its end in small steps, and returns what is in the repo of this test. */
+    async function scan<T extends RepoDigest>(
+      step: (options: GarbageScan) => Promise<GarbageBatch<T>>,
+      before: number,
+    ): Promise<T[]> {
       const all: T[] = [];
-      let next: Cursor | undefined;
+      let next: RepoDigest | undefined;
       do {
-        const batch: Batch<T> = await step({ before, limit: 2, after: next });
+        const batch: GarbageBatch<T> = await step({ before, limit: 2, after: next });
         all.push(...batch.found);
         next = batch.next;
       } while (next);
       return all.filter((found) => found.repo === repo);
     }
-    const links = (before: number) => walk((window) => unreferencedLinks(store.reader, window), before);
-    const orphans = (before: number) => walk((window) => orphanReferrers(store.reader, window), before);
+    const links = (before: number) => scan((options) => findUnreferencedLinks(store.reader, options), before);
+    const orphans = (before: number) => scan((options) => findOrphanReferrers(store.reader, options), before);
 
-    test('a link is garbage when no manifest needs it and nobody touched it for long', async () => {
+    test('a link is garbage when no manifest needs it and it is older than the grace period', async () => {
       const unused = [digestOf('a'), digestOf('b'), digestOf('c')].sort();
       for (const digest of unused) await link(digest, 10);
       await pushImage(store, repo, undefined, { now: 10 });
@@ -71,7 +74,7 @@ for (const database of databases) {
       assert.equal((await links(51)).length, 1);
     });
 
-    test('what somebody came to need since it was found stays', async () => {
+    test('a link stays when it was renewed or a manifest needs it since the scan', async () => {
       const { digest } = await pushImage(store, repo, undefined, { content: 'needed', now: 10 });
       await link(digestOf('touched'), 10);
       const found = [
@@ -82,10 +85,10 @@ for (const database of databases) {
       assert.equal(await store.write((tx) => unlinkUnreferenced(tx, found, 50)), 0);
       await store.write((db) => deleteManifest({ db, now: 1, actor: '' }, repo, digest));
       assert.equal(await store.write((tx) => unlinkUnreferenced(tx, found, 50)), 1);
-      assert.equal(await blobLink(store.reader, repo, digestOf('needed')), undefined);
+      assert.equal(await findBlobLink(store.reader, repo, digestOf('needed')), undefined);
     });
 
-    test('a push and a collection at once: the image is whole or refused', async () => {
+    test('when a push and a collection run at once, the image is complete or refused', async () => {
       for (let round = 0; round < 10; round++) {
         const content = `round ${round}`;
         const digest = digestOf(content);
@@ -94,18 +97,18 @@ for (const database of databases) {
           pushImage(store, repo, undefined, { content, now: 10 }),
           store.write((tx) => unlinkUnreferenced(tx, [{ repo, digest }], 50)),
         ]);
-        if (pushed.status === 'fulfilled') assert.ok(await blobLink(store.reader, repo, digest), content);
+        if (pushed.status === 'fulfilled') assert.ok(await findBlobLink(store.reader, repo, digest), content);
       }
     });
 
-    test('a referrer is garbage when its subject, its tags and every index that holds it are gone', async () => {
+    test('a referrer is garbage when its subject does not exist, and no tag or index refers to it', async () => {
       const subject = await pushImage(store, repo, undefined, { content: 'subject', now: 10 });
-      const about = (what: string, tag?: string, now = 10) =>
-        pushImage(store, repo, tag, { content: what, subject, now });
-      const plain = await about('plain');
-      await about('tagged', 'sha256-x.sig');
-      await about('young', undefined, 50);
-      const { mediaType, digest, size } = await about('held');
+      const pushReferrer = (content: string, tag?: string, now = 10) =>
+        pushImage(store, repo, tag, { content, subject, now });
+      const plain = await pushReferrer('plain');
+      await pushReferrer('tagged', 'sha256-x.sig');
+      await pushReferrer('young', undefined, 50);
+      const { mediaType, digest, size } = await pushReferrer('in an index');
       await push(store, repo, { mediaType: OCI_INDEX, manifests: [{ mediaType, digest, size }] });
       assert.deepEqual(await orphans(50), []);
 
@@ -115,7 +118,7 @@ for (const database of databases) {
         found.map((one) => one.digest),
         [plain.digest],
       );
-      const remove = (one: Cursor) => store.write((db) => deleteOrphan({ db, now: 1, actor: '' }, one, 50));
+      const remove = (one: RepoDigest) => store.write((db) => deleteOrphan({ db, now: 1, actor: '' }, one, 50));
       assert.equal(await remove({ repo, digest }), false);
       assert.equal(await remove({ repo, digest: plain.digest }), true);
       assert.equal(await remove({ repo, digest: plain.digest }), false);
@@ -123,14 +126,14 @@ for (const database of databases) {
       assert.ok(await findManifest(store.reader, repo, digest));
     });
 
-    test('bytes may go that no repo links', async () => {
-      const other = await repoIn(store, group);
+    test('a file can be deleted when no repo links its digest', async () => {
+      const other = await createRepo(store, group);
       const [one, two, none] = [digestOf('one'), digestOf('two'), descriptorOf(OCI_IMAGE, 'none').digest];
       await link(one, 1);
       await link(one, 1, other);
       await link(two, 1, other);
-      assert.deepEqual([...(await linkedDigests(store.reader, [one, two, none]))].sort(), [one, two].sort());
-      assert.deepEqual(await linkedDigests(store.reader, []), new Set());
+      assert.deepEqual([...(await findLinkedDigests(store.reader, [one, two, none]))].sort(), [one, two].sort());
+      assert.deepEqual(await findLinkedDigests(store.reader, []), new Set());
     });
   });
 }

@@ -4,27 +4,28 @@ import type { Reader, Row, Transaction } from '../../../store/store.ts';
 import type { RegistryWrite } from '../tags/tag-targets.ts';
 import { deleteManifest } from './manifests.ts';
 
-/** Where a walk over a table stands; it can stop and go on later, on any server. */
-export interface Cursor {
+/** The key of a manifest or a blob link. It is also the cursor of a scan, which any server can continue. */
+export interface RepoDigest {
   readonly repo: string;
   readonly digest: string;
 }
 
-export interface Window {
-  readonly after?: Cursor | undefined;
-  /** What was pushed at this time or later is left alone: a push in flight may rely on it. */
+/** The part of a table that one step of a scan reads. */
+export interface GarbageScan {
+  readonly after?: RepoDigest | undefined;
+  /** Rows that were pushed at this time or later are no garbage, because a push in progress may need them. */
   readonly before: number;
-  /** How many rows to look at. */
+  /** How many rows to read. */
   readonly limit: number;
 }
 
-export interface Batch<T> {
+export interface GarbageBatch<T> {
   readonly found: readonly T[];
-  /** Where to go on; absent at the end. */
-  readonly next: Cursor | undefined;
+  /** The cursor of the next step; undefined at the end of the table. */
+  readonly next: RepoDigest | undefined;
 }
 
-export interface UnreferencedLink extends Cursor {
+export interface UnreferencedLink extends RepoDigest {
   readonly size: number;
 }
 
@@ -35,38 +36,43 @@ interface Candidate extends Row {
   readonly is_garbage: number;
 }
 
-/** Whether no manifest of the repo needs `l`. */
+/** Whether no manifest of the repo refers to the blob of `l`. */
 const UNREFERENCED = 'NOT EXISTS (SELECT 1 FROM manifest_link n WHERE n.repo = l.repo AND n.target = l.digest)';
-const WALK_LINKS = `SELECT l.repo, l.digest, l.size,
+const SCAN_LINKS = `SELECT l.repo, l.digest, l.size,
     CASE WHEN l.linked < $3 AND ${UNREFERENCED} THEN 1 ELSE 0 END AS is_garbage
   FROM blob_link l WHERE (l.repo, l.digest) > ($1, $2) ORDER BY l.repo, l.digest LIMIT $4`;
-const HOLD_LINK = 'SELECT digest FROM blob_link WHERE repo = $1 AND digest = $2 AND linked < $3';
+const LOCK_LINK = 'SELECT digest FROM blob_link WHERE repo = $1 AND digest = $2 AND linked < $3';
 const UNLINK = `DELETE FROM blob_link AS l WHERE l.repo = $1 AND l.digest = $2 AND ${UNREFERENCED}`;
 
-/** Whether nothing needs `m` any more: its subject is gone, no tag names it and no index holds it. */
+/** Whether `m` is an orphan: its subject does not exist, no tag points to it and no index contains it. */
 const ORPHANED = `m.subject IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM manifest s WHERE s.repo = m.repo AND s.digest = m.subject)
   AND NOT EXISTS (SELECT 1 FROM manifest_link n WHERE n.repo = m.repo AND n.target = m.digest)
   AND NOT EXISTS (SELECT 1 FROM reference r WHERE r.kind = 'tag' AND r.field = 'digest' AND r.value = m.digest
     AND r.uid > m.repo AND r.uid < m.repo || '0')`;
-const WALK_REFERRERS = `SELECT m.repo, m.digest, length(m.bytes) AS size,
+const SCAN_REFERRERS = `SELECT m.repo, m.digest, length(m.bytes) AS size,
     CASE WHEN m.pushed < $3 AND ${ORPHANED} THEN 1 ELSE 0 END AS is_garbage
   FROM manifest m WHERE (m.repo, m.digest) > ($1, $2) ORDER BY m.repo, m.digest LIMIT $4`;
-const HOLD_REFERRER = 'SELECT digest FROM manifest WHERE repo = $1 AND digest = $2 AND pushed < $3';
+const LOCK_REFERRER = 'SELECT digest FROM manifest WHERE repo = $1 AND digest = $2 AND pushed < $3';
 const IS_ORPHAN = `SELECT digest FROM manifest m WHERE m.repo = $1 AND m.digest = $2 AND ${ORPHANED}`;
 
 const LINKED = `SELECT DISTINCT digest FROM blob_link WHERE digest IN (${batchPlaceholders(1)})`;
 const STILL_LINKED = `SELECT DISTINCT l.digest FROM blob_link l WHERE l.digest IN (${batchPlaceholders(2)})
   AND (l.linked >= $1 OR NOT ${UNREFERENCED})`;
 
-/** Links to blobs that no manifest of their repo needs. */
-export const unreferencedLinks = (db: Reader, window: Window): Promise<Batch<UnreferencedLink>> =>
-  walk(db, WALK_LINKS, window);
+/** Finds links to blobs that no manifest of the repo refers to. */
+export const findUnreferencedLinks = (db: Reader, options: GarbageScan): Promise<GarbageBatch<UnreferencedLink>> =>
+  scan(db, SCAN_LINKS, options);
 
-/** Manifests about other manifests that are not there. */
-export const orphanReferrers = (db: Reader, window: Window): Promise<Batch<Cursor>> => walk(db, WALK_REFERRERS, window);
+/** Finds referrers, such as signatures, whose subject does not exist. */
+export const findOrphanReferrers = (db: Reader, options: GarbageScan): Promise<GarbageBatch<RepoDigest>> =>
+  scan(db, SCAN_REFERRERS, options);
 
-async function walk(db: Reader, sql: string, { after, before, limit }: Window): Promise<Batch<UnreferencedLink>> {
+async function scan(
+  db: Reader,
+  sql: string,
+  { after, before, limit }: GarbageScan,
+): Promise<GarbageBatch<UnreferencedLink>> {
   const rows = await db.all<Candidate>(sql, after?.repo ?? '', after?.digest ?? '', before, limit);
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return {
@@ -75,37 +81,45 @@ async function walk(db: Reader, sql: string, { after, before, limit }: Window): 
   };
 }
 
-/** Takes links away that nothing needs even now, and answers how many. */
-export async function unlinkUnreferenced(tx: Transaction, links: readonly Cursor[], before: number): Promise<number> {
-  let gone = 0;
+/** Deletes those of `links` that are still unreferenced, and returns their number. */
+export async function unlinkUnreferenced(
+  tx: Transaction,
+  links: readonly RepoDigest[],
+  before: number,
+): Promise<number> {
+  let deleted = 0;
   for (const { repo, digest } of links) {
-    // Held first: a push that needs it has either committed what the next statement sees, or finds it gone.
-    if (!(await tx.forUpdate.get(HOLD_LINK, repo, digest, before))) continue;
-    gone += await tx.run(UNLINK, repo, digest);
+    // Locked first: a push that needs the link has committed, which the next statement sees, or finds the link deleted.
+    if (!(await tx.forUpdate.get(LOCK_LINK, repo, digest, before))) continue;
+    deleted += await tx.run(UNLINK, repo, digest);
   }
-  return gone;
+  return deleted;
 }
 
-/** Deletes a manifest that nothing needs even now, and says whether it did. */
-export async function deleteOrphan(write: RegistryWrite, { repo, digest }: Cursor, before: number): Promise<boolean> {
+/** Deletes a manifest if it is still an orphan. Returns whether it did. */
+export async function deleteOrphan(
+  write: RegistryWrite,
+  { repo, digest }: RepoDigest,
+  before: number,
+): Promise<boolean> {
   const { db } = write;
-  if (!(await db.forUpdate.get(HOLD_REFERRER, repo, digest, before))) return false;
+  if (!(await db.forUpdate.get(LOCK_REFERRER, repo, digest, before))) return false;
   if (!(await db.get(IS_ORPHAN, repo, digest))) return false;
   return deleteManifest(write, repo, digest);
 }
 
-/** Those of `digests` that some repo links. The bytes of all others may go, once they are old enough. */
-export const linkedDigests = (db: Reader, digests: readonly string[]): Promise<ReadonlySet<string>> =>
-  among(digests, (some) => db.all(LINKED, ...some));
+/** Those of `digests` that a repo links. The files of all others can be deleted once they are old enough. */
+export const findLinkedDigests = (db: Reader, digests: readonly string[]): Promise<ReadonlySet<string>> =>
+  collectDigests(digests, (some) => db.all(LINKED, ...some));
 
-/** Those that will still be linked when links go which nothing needs and nobody touched since `before`. */
-export const stillLinkedDigests = (
+/** Those of `digests` that a repo still links after all unreferenced links from before `before` are deleted. */
+export const findDigestsLinkedAfterGc = (
   db: Reader,
   digests: readonly string[],
   before: number,
-): Promise<ReadonlySet<string>> => among(digests, (some) => db.all(STILL_LINKED, before, ...some));
+): Promise<ReadonlySet<string>> => collectDigests(digests, (some) => db.all(STILL_LINKED, before, ...some));
 
-async function among(
+async function collectDigests(
   digests: readonly string[],
   find: (some: readonly string[]) => MaybePromise<readonly { readonly digest: string }[]>,
 ): Promise<ReadonlySet<string>> {

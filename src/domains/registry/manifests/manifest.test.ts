@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RegistryError } from '../errors.ts';
-import { isForeign, parseManifest, readPushed } from './manifest.ts';
+import { isForeignLayer, parseManifest, parsePushedManifest } from './manifest.ts';
 
 const OCI = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -19,7 +19,7 @@ const parse = (value: unknown, contentType = '') => parseManifest(Buffer.from(JS
 
 const isInvalid = (error: unknown): boolean => error instanceof RegistryError && error.code === 'MANIFEST_INVALID';
 
-test('reads images, indexes and artifacts of both makers', () => {
+test('reads images, indexes and artifacts of OCI and Docker', () => {
   assert.equal(parse(image).kind, 'image');
   assert.equal(parse({ ...image, mediaType: undefined }, DOCKER).kind, 'image');
   assert.equal(parse({ schemaVersion: 2, manifests: [blob] }, INDEX).kind, 'index');
@@ -29,29 +29,29 @@ test('reads images, indexes and artifacts of both makers', () => {
   assert.equal(parse(image).layers.length, 2);
 });
 
-test('the type of an artifact is what it says, or that of its config', () => {
+test('the type of an artifact is its artifactType, or the media type of its config', () => {
   assert.equal(parse({ ...image, artifactType: 'application/sbom' }).artifactType, 'application/sbom');
   assert.equal(parse(image).artifactType, CONFIG);
   assert.equal(parse({ schemaVersion: 2, mediaType: INDEX, manifests: [] }).artifactType, undefined);
 });
 
-test('reads what it is about, and what is written on it', () => {
+test('reads the subject and the annotations', () => {
   const { subject, annotations } = parse({ ...image, subject: blob, annotations: { a: 'b' } });
   assert.equal(subject, digest);
   assert.deepEqual(annotations, { a: 'b' });
 });
 
-test('foreign layers are those of either maker', () => {
+test('recognizes the foreign layers of OCI and Docker', () => {
   const layer = (mediaType: string) => ({ ...blob, mediaType, platform: undefined });
-  assert.ok(isForeign(layer('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip')));
-  assert.ok(isForeign(layer('application/vnd.oci.image.layer.nondistributable.v1.tar+zstd')));
-  assert.ok(!isForeign(layer('application/vnd.oci.image.layer.v1.tar')));
+  assert.ok(isForeignLayer(layer('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip')));
+  assert.ok(isForeignLayer(layer('application/vnd.oci.image.layer.nondistributable.v1.tar+zstd')));
+  assert.ok(!isForeignLayer(layer('application/vnd.oci.image.layer.v1.tar')));
 });
 
 const wrong: Readonly<Record<string, unknown>> = {
   'a list': [],
-  'a text': 'manifest',
-  nothing: null,
+  'a string': 'manifest',
+  null: null,
   'no media type': { ...image, mediaType: undefined },
   'an unknown media type': { ...image, mediaType: 'application/json' },
   'the name of a property of every object': { ...image, mediaType: 'constructor' },
@@ -62,10 +62,10 @@ const wrong: Readonly<Record<string, unknown>> = {
   'a digest with a path in it': { ...image, layers: [{ ...blob, digest: 'sha256:../../etc/passwd' }] },
   'a negative size': { ...image, layers: [{ ...blob, size: -1 }] },
   'half a byte': { ...image, layers: [{ ...blob, size: 0.5 }] },
-  'a size beyond counting': { ...image, layers: [{ ...blob, size: 1e300 }] },
+  'a size beyond the safe integers': { ...image, layers: [{ ...blob, size: 1e300 }] },
   'a media type of two lines': { ...image, layers: [{ ...blob, mediaType: 'a\nb' }] },
   'too many layers': { ...image, layers: Array(5001).fill(blob) },
-  'an annotation that is no text': { ...image, annotations: { a: 1 } },
+  'an annotation that is no string': { ...image, annotations: { a: 1 } },
   'a subject that is no descriptor': { ...image, subject: digest },
   'both an image and an index': { ...image, manifests: [] },
   'an index with layers': { schemaVersion: 2, mediaType: INDEX, manifests: [], layers: [] },
@@ -77,13 +77,13 @@ for (const [what, value] of Object.entries(wrong)) {
   });
 }
 
-test('refuses a manifest that is not what its content type says', () => {
+test('refuses a manifest that does not match its content type', () => {
   assert.throws(() => parse(image, DOCKER), isInvalid);
   assert.throws(() => parseManifest(Buffer.from([0xff, 0xfe]), OCI), isInvalid);
   assert.throws(() => parseManifest(Buffer.from('{'), OCI), isInvalid);
 });
 
-test('refuses what is nested a thousand times, in brackets and not in texts', () => {
+test('refuses JSON that is nested too deeply, but not brackets in strings', () => {
   const deep = (text: string) => Buffer.from(JSON.stringify(image).replace(/}$/, `,"x":${text}}`));
   assert.throws(() => parseManifest(deep('['.repeat(1000) + ']'.repeat(1000)), OCI), isInvalid);
   assert.throws(() => parseManifest(deep('{"a":'.repeat(100_000)), OCI), isInvalid);
@@ -91,7 +91,7 @@ test('refuses what is nested a thousand times, in brackets and not in texts', ()
   parseManifest(deep(JSON.stringify('"\\'.repeat(1000))), OCI);
 });
 
-test('any bytes are a manifest or a typed refusal', () => {
+test('any bytes are parsed or refused with MANIFEST_INVALID', () => {
   const almost = fc.record({ mediaType: fc.constantFrom(OCI, INDEX, ARTIFACT), schemaVersion: fc.constant(2) });
   const json = fc.tuple(almost, fc.dictionary(fc.constantFrom('config', 'layers', 'manifests', 'x'), fc.jsonValue()));
   const texts = json.map(([a, b]) => Buffer.from(JSON.stringify({ ...a, ...b })));
@@ -107,11 +107,11 @@ test('any bytes are a manifest or a typed refusal', () => {
   );
 });
 
-test('asks for the config of an image only, and takes its word for what it runs on', async () => {
-  const asked: unknown[] = [];
+test('reads the config of an image only, and takes the platform from it', async () => {
+  const requested: unknown[] = [];
   const read = (manifest: unknown, config?: string) =>
-    readPushed({ digest, mediaType: '', bytes: Buffer.from(JSON.stringify(manifest)) }, async (wanted) => {
-      asked.push(wanted.digest);
+    parsePushedManifest({ digest, mediaType: '', bytes: Buffer.from(JSON.stringify(manifest)) }, async (descriptor) => {
+      requested.push(descriptor.digest);
       return config === undefined ? undefined : Buffer.from(config);
     });
   const arm = '{"os":"linux","architecture":"arm","variant":"v7"}';
@@ -127,9 +127,9 @@ test('asks for the config of an image only, and takes its word for what it runs 
     assert.equal((await read(image, odd)).platform, undefined);
   }
   assert.equal((await read(image, '{"os":"unknown","architecture":"unknown"}')).platform, undefined);
-  asked.length = 0;
+  requested.length = 0;
   await read({ ...image, config: blob }, arm);
   await read({ ...image, config: { ...image.config, size: 1e9 } }, arm);
   await read({ mediaType: ARTIFACT, blobs: [] }, arm);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requested, []);
 });

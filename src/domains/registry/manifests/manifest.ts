@@ -1,14 +1,15 @@
+import { parseJson } from '../../../base/parse-json.ts';
 import { toDigest } from '../../../blobs/digest.ts';
-import { isObject, type JsonObject } from '../../../formats/lenient.ts';
+import { isObject, type JsonObject } from '../../../formats/lenient-json.ts';
 import { RegistryError } from '../errors.ts';
-import { parseJson } from './json.ts';
 
-/** What one manifest says, as far as the server cares. */
+/** The parts of a manifest that the server uses. */
 export interface Manifest {
   readonly mediaType: string;
   readonly kind: 'image' | 'index' | 'artifact';
-  /** The type that a list of referrers shows and filters by. */
+  /** The type by which referrers are listed and filtered. */
   readonly artifactType: string | undefined;
+  /** The digest of the subject. */
   readonly subject: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
   /** Only images have one. */
@@ -32,23 +33,23 @@ export interface Platform {
   readonly variant?: string;
 }
 
-/** A manifest with what its transaction needs to know. */
+/** A manifest that is ready to be stored. */
 export interface PushedManifest {
   readonly digest: string;
   readonly bytes: Uint8Array;
   readonly manifest: Manifest;
-  /** What the config of an image says that it runs on. */
+  /** The platform in the config of an image. */
   readonly platform: Platform | undefined;
 }
 
-export interface GivenManifest {
+export interface ManifestUpload {
   readonly digest: string;
-  /** The content type without parameters; empty when there was none, so that the manifest's own word counts. */
+  /** The content type without parameters. When it is empty, the `mediaType` of the manifest counts. */
   readonly mediaType: string;
   readonly bytes: Uint8Array;
 }
 
-/** Reads the blob of an image config, or answers nothing when the repo has no such blob. */
+/** Reads the blob of an image config. Returns undefined when the repo does not have it. */
 export type ReadConfig = (config: Pick<Descriptor, 'digest' | 'size'>) => Promise<Uint8Array | undefined>;
 
 const KINDS: ReadonlyMap<string, Manifest['kind']> = new Map([
@@ -65,25 +66,26 @@ export const IMAGE_CONFIGS: ReadonlySet<string> = new Set([
 ]);
 export const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 
-/** More than any image has; each costs a row and a look-up. */
+/** Each reference takes a row and a lookup. Images have far fewer. */
 const MAX_REFERENCES = 5000;
 
-/** Takes a manifest apart before its transaction begins, because reading a config is no work for a transaction. */
-export async function readPushed(given: GivenManifest, readConfig: ReadConfig): Promise<PushedManifest> {
-  const manifest = parseManifest(given.bytes, given.mediaType);
+/** Parses a manifest and reads its config. This happens before the transaction, because it reads files. */
+export async function parsePushedManifest(upload: ManifestUpload, readConfig: ReadConfig): Promise<PushedManifest> {
+  const manifest = parseManifest(upload.bytes, upload.mediaType);
   const { config } = manifest;
-  const wanted = config && IMAGE_CONFIGS.has(config.mediaType) && config.size <= MAX_CONFIG_BYTES;
-  const bytes = wanted ? await readConfig(config) : undefined;
-  return { digest: given.digest, bytes: given.bytes, manifest, platform: bytes && platformIn(bytes) };
+  const hasPlatform = config && IMAGE_CONFIGS.has(config.mediaType) && config.size <= MAX_CONFIG_BYTES;
+  const configBytes = hasPlatform ? await readConfig(config) : undefined;
+  const platform = configBytes && parsePlatform(configBytes);
+  return { digest: upload.digest, bytes: upload.bytes, manifest, platform };
 }
 
 export function parseManifest(bytes: Uint8Array, contentType: string): Manifest {
-  const json = objectIn('the manifest', parsed(bytes));
-  const own = json.mediaType === undefined ? undefined : textIn('mediaType', json.mediaType);
-  if (own !== undefined && contentType !== '' && own !== contentType) {
-    throw invalid(`mediaType is ${own}, but the content type of the request is ${contentType}`);
+  const json = objectIn('the manifest', parseManifestJson(bytes));
+  const declared = json.mediaType === undefined ? undefined : textIn('mediaType', json.mediaType);
+  if (declared !== undefined && contentType !== '' && declared !== contentType) {
+    throw invalid(`mediaType is ${declared}, but the content type of the request is ${contentType}`);
   }
-  const mediaType = contentType || own || '';
+  const mediaType = contentType || declared || '';
   const kind = KINDS.get(mediaType);
   if (!kind) throw invalid(`the media type must be one of ${[...KINDS.keys()].join(', ')}`);
   if (kind !== 'artifact' && json.schemaVersion !== 2) throw invalid('schemaVersion must be 2');
@@ -108,18 +110,18 @@ export function parseManifest(bytes: Uint8Array, contentType: string): Manifest 
   };
 }
 
-/** Readers that guess must not take for an image what others take for an index (CVE-2021-41190). */
+/** Clients must not be able to read one manifest both as an image and as an index (CVE-2021-41190). */
 function refuseAmbiguity(kind: Manifest['kind'], json: JsonObject): void {
   const foreign = kind === 'index' ? ['config', 'layers', 'blobs'] : ['manifests'];
   const found = foreign.find((field) => json[field] !== undefined);
   if (found) throw invalid(`an ${kind} manifest must not have ${found}`);
 }
 
-/** A layer that clients fetch from elsewhere and never push. */
-export const isForeign = ({ mediaType }: Descriptor): boolean => /(?:foreign|nondistributable)\./.test(mediaType);
+/** Whether a layer is downloaded from another server and never pushed. */
+export const isForeignLayer = ({ mediaType }: Descriptor): boolean => /(?:foreign|nondistributable)\./.test(mediaType);
 
-/** Whatever a config says; it may be of any make, so nothing in it is an error. */
-function platformIn(bytes: Uint8Array): Platform | undefined {
+/** Returns undefined for a config that has no platform. A config may have any content, so this is no error. */
+function parsePlatform(bytes: Uint8Array): Platform | undefined {
   try {
     return platformOf(parseJson(bytes));
   } catch {
@@ -129,7 +131,7 @@ function platformIn(bytes: Uint8Array): Platform | undefined {
 
 const invalid = (message: string) => new RegistryError('MANIFEST_INVALID', message);
 
-function parsed(bytes: Uint8Array): unknown {
+function parseManifestJson(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes);
   } catch (error) {
@@ -144,7 +146,7 @@ function objectIn(field: string, value: unknown): JsonObject {
 
 function textIn(field: string, value: unknown): string {
   if (typeof value !== 'string' || value.length > 255 || !/^\P{Cc}*$/u.test(value)) {
-    throw invalid(`${field} must be a text of at most 255 characters on one line`);
+    throw invalid(`${field} must be a string of at most 255 characters on one line`);
   }
   return value;
 }
@@ -170,18 +172,18 @@ function annotationsIn(value: unknown): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
   const annotations = objectIn('annotations', value);
   for (const text of Object.values(annotations)) {
-    if (typeof text !== 'string') throw invalid('annotations must be texts');
+    if (typeof text !== 'string') throw invalid('annotations must be strings');
   }
   return annotations as Readonly<Record<string, string>>;
 }
 
-const SHORT = /^[\w.-]{1,64}$/;
+const PLATFORM_WORD = /^[\w.-]{1,64}$/;
 
-/** Buildkit files attestations under the platform unknown/unknown: nothing runs on that. */
+/** Returns undefined for unknown/unknown, the platform under which BuildKit stores attestations. */
 function platformOf(value: unknown): Platform | undefined {
   if (!isObject(value)) return undefined;
   const { os, architecture, variant } = value;
-  const isWord = (text: unknown): text is string => typeof text === 'string' && SHORT.test(text);
+  const isWord = (text: unknown): text is string => typeof text === 'string' && PLATFORM_WORD.test(text);
   if (!isWord(os) || !isWord(architecture) || architecture === 'unknown') return undefined;
   return isWord(variant) ? { os, architecture, variant } : { os, architecture };
 }

@@ -13,16 +13,15 @@ import {
   push,
   pushImage,
 } from '../../../../test/support/images.ts';
-import type { Tag } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { findChildren } from '../../../resource/read.ts';
 import type { Store } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
-import { groupAt, repoIn } from '../repo.testing.ts';
+import { createGroups, createRepo } from '../repo.testing.ts';
 import { deleteTag, listTagNames, type RegistryWrite } from '../tags/tag-targets.ts';
 import { tags } from '../tags/tags.ts';
-import { blobLink, linkBlob, mountBlob, unlinkBlob } from './blob-links.ts';
+import { findBlobLink, linkBlob, mountBlob, unlinkBlob } from './blob-links.ts';
 import { deleteManifest, findManifest, findTagged } from './manifests.ts';
-import { referrers } from './referrers.ts';
+import { findReferrers } from './referrers.ts';
 
 const isRegistryError = (code: string) => (error: unknown) => error instanceof RegistryError && error.code === code;
 
@@ -34,10 +33,10 @@ for (const database of databases) {
 
     before(async () => {
       store = await temporaryStore(database);
-      group = await groupAt(store, 'org', 'team');
+      group = await createGroups(store, 'org', 'team');
     });
     beforeEach(async () => {
-      repo = await repoIn(store, group);
+      repo = await createRepo(store, group);
     });
     after(async () => {
       await assertConsistent(store.reader);
@@ -45,12 +44,9 @@ for (const database of databases) {
     });
 
     const write = <T>(work: (write: RegistryWrite) => Promise<T>): Promise<T> =>
-      store.write((db) => work({ db, now: 2000, actor: 'somebody' }));
+      store.write((db) => work({ db, now: 2000, actor: 'actor' }));
     const tagsOf = async () =>
-      (await findChildren(store.reader, tags, repo)).map(({ message }) => [
-        (message as Tag).name,
-        (message as Tag).digest,
-      ]);
+      (await findChildren(store.reader, tags, repo)).map(({ message: { name, digest } }) => [name, digest]);
     const historyOf = async (name: string) =>
       (
         await store.reader.all<{ digest: string | null; actor: string; changed: number }>(
@@ -60,20 +56,20 @@ for (const database of databases) {
         )
       ).map(({ digest, actor, changed }) => [digest, actor, changed]);
 
-    test('come back byte for byte, by digest and by tag, in their repo only', async () => {
+    test('a manifest is found by digest and by tag, byte for byte, in its repo only', async () => {
       const { digest } = await pushImage(store, repo, 'latest');
       const found = await findManifest(store.reader, repo, digest);
       assert.equal(digestOf(found?.bytes ?? ''), digest);
       assert.equal(found?.mediaType, OCI_IMAGE);
       assert.deepEqual(await findTagged(store.reader, repo, 'latest'), found);
       assert.equal(await findTagged(store.reader, repo, 'other'), undefined);
-      const other = await repoIn(store, group);
+      const other = await createRepo(store, group);
       assert.equal(await findManifest(store.reader, other, digest), undefined);
       assert.equal(await findTagged(store.reader, other, 'latest'), undefined);
     });
 
-    test('need their blobs in the same repo, and say which are missing', async () => {
-      const other = await repoIn(store, group);
+    test('a manifest needs its blobs in the same repo; the error lists the missing ones', async () => {
+      const other = await createRepo(store, group);
       await pushImage(store, other, undefined, { content: 'elsewhere' });
       const config = descriptorOf(OCI_CONFIG, '{}');
       const layers = ['elsewhere', 'nowhere'].map((content) => descriptorOf(OCI_LAYER, content));
@@ -101,7 +97,7 @@ for (const database of databases) {
       );
     });
 
-    test('a manifest with hundreds of layers is taken, however often it names one', async () => {
+    test('a manifest can have hundreds of layers and repeat them', async () => {
       const layers = Array.from({ length: 130 }, (_, i) => descriptorOf(OCI_LAYER, `layer ${i % 120}`));
       const config = descriptorOf(OCI_CONFIG, '{}');
       await store.write(async (tx) => {
@@ -112,7 +108,7 @@ for (const database of databases) {
       assert.equal(links.length, 121);
     });
 
-    test('a tag moves with each push, and its history keeps every move', async () => {
+    test('a tag moves with each push, and its history records every move', async () => {
       const one = await pushImage(store, repo, 'latest', { content: 'one', now: 1, actor: 'a' });
       await pushImage(store, repo, 'latest', { content: 'one', now: 2, actor: 'b' });
       const two = await pushImage(store, repo, 'latest', { content: 'two', now: 3, actor: 'c' });
@@ -124,7 +120,7 @@ for (const database of databases) {
       ]);
     });
 
-    test('of pushes to one tag at once the last wins, and history keeps them all', async () => {
+    test('of concurrent pushes to one tag the last wins, and the history records all', async () => {
       const contents = Array.from({ length: 8 }, (_, i) => `content ${i}`);
       const pushed = await Promise.all(contents.map((content) => pushImage(store, repo, 'race', { content })));
       const history = (await historyOf('race')).map(([digest]) => digest);
@@ -133,7 +129,7 @@ for (const database of databases) {
       assert.deepEqual(await tagsOf(), [['race', history.at(-1)]]);
     });
 
-    test('pushes and deletions of one tag at once leave it whole or gone', async () => {
+    test('concurrent pushes and deletions of one tag leave it consistent or deleted', async () => {
       await Promise.all(
         Array.from({ length: 12 }, (_, i) =>
           i % 3 === 0
@@ -147,20 +143,23 @@ for (const database of databases) {
       assert.equal((await historyOf('flicker')).at(-1)?.[0] ?? undefined, found?.digest);
     });
 
-    test('a tag must have the name of a tag', async () => {
+    test('refuses an invalid tag name', async () => {
       for (const name of ['', '-a', 'a/b', 'a'.repeat(129), 'ä']) {
         await assert.rejects(pushImage(store, repo, name), isRegistryError('TAG_INVALID'));
       }
     });
 
-    test('nothing goes into a repo that is not there', async () => {
-      const gone = `${group}/0123456789abcdef`;
-      const linking = store.write((tx) => linkBlob(tx, gone, digestOf('x'), 1, 0));
+    test('refuses a repo that does not exist', async () => {
+      const missing = `${group}/0123456789abcdef`;
+      const linking = store.write((tx) => linkBlob(tx, missing, digestOf('x'), 1, 0));
       await assert.rejects(linking, isRegistryError('NAME_UNKNOWN'));
-      await assert.rejects(push(store, gone, { mediaType: OCI_INDEX, manifests: [] }), isRegistryError('NAME_UNKNOWN'));
+      await assert.rejects(
+        push(store, missing, { mediaType: OCI_INDEX, manifests: [] }),
+        isRegistryError('NAME_UNKNOWN'),
+      );
     });
 
-    test('deleting a manifest takes the tags along that point to it', async () => {
+    test('deleting a manifest deletes the tags that point to it', async () => {
       const one = await pushImage(store, repo, 'a', { content: 'one' });
       await pushImage(store, repo, 'b', { content: 'one' });
       const two = await pushImage(store, repo, 'c', { content: 'two' });
@@ -168,10 +167,10 @@ for (const database of databases) {
       assert.equal(await write((w) => deleteManifest(w, repo, one.digest)), false);
       assert.equal(await findManifest(store.reader, repo, one.digest), undefined);
       assert.deepEqual(await tagsOf(), [['c', two.digest]]);
-      assert.deepEqual((await historyOf('a')).at(-1), [null, 'somebody', 2000]);
+      assert.deepEqual((await historyOf('a')).at(-1), [null, 'actor', 2000]);
     });
 
-    test('names of tags are listed in bytewise order, from where one was', async () => {
+    test('tag names are listed in bytewise order, after a given name', async () => {
       for (const name of ['b', 'B', 'a', '_x', '1.10', '1.9']) await pushImage(store, repo, name);
       assert.deepEqual(await listTagNames(store.reader, repo, { limit: 4 }), ['1.10', '1.9', 'B', '_x']);
       assert.deepEqual(await listTagNames(store.reader, repo, { after: '_x', limit: 4 }), ['a', 'b']);
@@ -180,9 +179,9 @@ for (const database of databases) {
       assert.deepEqual(await listTagNames(store.reader, repo, { after: '_x', limit: 4 }), ['b']);
     });
 
-    test('referrers are found by their subject and type, also before the subject is there', async () => {
+    test('referrers are found by subject and type, even before the subject exists', async () => {
       const subject: Descriptor = descriptorOf(OCI_IMAGE, 'to come');
-      const about = (artifactType: string, annotations?: Record<string, string>) =>
+      const pushReferrer = (artifactType: string, annotations?: Record<string, string>) =>
         push(store, repo, {
           mediaType: OCI_INDEX,
           manifests: [],
@@ -190,17 +189,20 @@ for (const database of databases) {
           artifactType,
           ...(annotations && { annotations }),
         });
-      const signature = await about('application/signature', { by: 'me' });
-      const sbom = await about('application/sbom');
-      const found = await referrers(store.reader, repo, subject.digest, { limit: 10 });
+      const signature = await pushReferrer('application/signature', { by: 'me' });
+      const sbom = await pushReferrer('application/sbom');
+      const found = await findReferrers(store.reader, repo, subject.digest, { limit: 10 });
       const expected = [
         { ...signature, artifactType: 'application/signature', annotations: { by: 'me' } },
         { ...sbom, artifactType: 'application/sbom' },
       ].sort((a, b) => (a.digest < b.digest ? -1 : 1));
       assert.deepEqual(found, expected);
       const after = expected[0]?.digest ?? '';
-      assert.deepEqual(await referrers(store.reader, repo, subject.digest, { limit: 10, after }), expected.slice(1));
-      const sboms = await referrers(store.reader, repo, subject.digest, {
+      assert.deepEqual(
+        await findReferrers(store.reader, repo, subject.digest, { limit: 10, after }),
+        expected.slice(1),
+      );
+      const sboms = await findReferrers(store.reader, repo, subject.digest, {
         artifactType: 'application/sbom',
         limit: 10,
       });
@@ -208,19 +210,19 @@ for (const database of databases) {
         sboms.map(({ digest }) => digest),
         [sbom.digest],
       );
-      assert.deepEqual(await referrers(store.reader, repo, digestOf('other'), { limit: 10 }), []);
+      assert.deepEqual(await findReferrers(store.reader, repo, digestOf('other'), { limit: 10 }), []);
     });
 
-    test('a blob is in the repos that link it, and can be mounted from there', async () => {
-      const [from, digest] = [await repoIn(store, group), digestOf('blob')];
+    test('a blob belongs to the repos that link it, and can be mounted from them', async () => {
+      const [from, digest] = [await createRepo(store, group), digestOf('blob')];
       await store.write((tx) => linkBlob(tx, from, digest, 4, 10));
-      assert.deepEqual(await blobLink(store.reader, from, digest), { size: 4, linked: 10 });
-      assert.equal(await blobLink(store.reader, repo, digest), undefined);
+      assert.deepEqual(await findBlobLink(store.reader, from, digest), { size: 4, linked: 10 });
+      assert.equal(await findBlobLink(store.reader, repo, digest), undefined);
       assert.equal(await store.write((tx) => mountBlob(tx, repo, from, digest, 20)), undefined);
       assert.equal((await store.write((tx) => mountBlob(tx, from, repo, digest, 20)))?.size, 4);
-      assert.deepEqual(await blobLink(store.reader, repo, digest), { size: 4, linked: 20 });
+      assert.deepEqual(await findBlobLink(store.reader, repo, digest), { size: 4, linked: 20 });
       await store.write((tx) => linkBlob(tx, repo, digest, 4, 30));
-      assert.equal((await blobLink(store.reader, repo, digest))?.linked, 30);
+      assert.equal((await findBlobLink(store.reader, repo, digest))?.linked, 30);
       assert.equal(await store.write((tx) => unlinkBlob(tx, repo, digest)), true);
       assert.equal(await store.write((tx) => unlinkBlob(tx, repo, digest)), false);
     });

@@ -1,6 +1,6 @@
 import type { Reader, Row } from '../../../store/store.ts';
 
-/** A manifest that says something about another one, as an OCI descriptor. */
+/** The OCI descriptor of a manifest that refers to another one as its subject. */
 export interface Referrer {
   readonly mediaType: string;
   readonly digest: string;
@@ -11,7 +11,7 @@ export interface Referrer {
 
 export interface ReferrersQuery {
   readonly artifactType?: string;
-  /** The digest of the last one seen. */
+  /** The digest of the last referrer of the previous page. */
   readonly after?: string;
   readonly limit: number;
 }
@@ -29,8 +29,8 @@ const LIST = `SELECT digest, media_type, artifact_type, annotations, length(byte
 const LIST_ALL = `${LIST} ORDER BY digest LIMIT $4`;
 const LIST_OF_TYPE = `${LIST} AND artifact_type = $5 ORDER BY digest LIMIT $4`;
 
-/** In the order of their digests. The subject itself need not be there. */
-export async function referrers(
+/** The referrers of a subject, ordered by digest. The subject itself need not exist. */
+export async function findReferrers(
   db: Reader,
   repo: string,
   subject: string,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MAX_README, readmeProblem } from './readme-policy.ts';
 
-const fine = [
+const safe = [
   '',
   'plain text with < and & and "quotes"',
   '# Title\n\n*emphasis*, **strong**, ~~struck~~ and `code`',
@@ -19,8 +19,8 @@ const fine = [
   '<a name="anchor"></a>',
 ];
 
-for (const text of fine) {
-  test(`takes ${JSON.stringify(text.slice(0, 50))}`, () => {
+for (const text of safe) {
+  test(`accepts ${JSON.stringify(text.slice(0, 50))}`, () => {
     assert.equal(readmeProblem(text), undefined);
   });
 }
@@ -64,12 +64,12 @@ for (const text of dangerous) {
   });
 }
 
-test('refuses what is too long, and takes the longest', () => {
+test('accepts a README of the maximum length and refuses a longer one', () => {
   assert.equal(readmeProblem('a '.repeat(MAX_README / 2)), undefined);
   assert.match(readmeProblem('a'.repeat(MAX_README + 1)) ?? '', /at most/);
 });
 
-test('deep nesting does not break it', () => {
+test('handles deep nesting', () => {
   assert.equal(readmeProblem('<div>'.repeat(10_000)), undefined);
   assert.equal(readmeProblem('> '.repeat(10_000)), undefined);
 });

@@ -11,33 +11,32 @@ import { find, findByKey } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { readmeOperations } from './readme.ts';
 import { repoKey, repos } from './repos.ts';
-import { follows, presentFollowers, settleSource } from './sync-source.ts';
+import { applySyncSource, hasSourceRepo, presentSyncedFields } from './sync-source.ts';
 
-/** Repos with the rules about the repos that they follow. */
-const governed: Resource<typeof RepoSchema> = {
+const reposWithSyncSource: Resource<typeof RepoSchema> = {
   ...repos,
   async beforeCreate(ctx, repo, { uid }) {
-    await settleSource(ctx, uid, repo);
+    await applySyncSource(ctx, uid, repo);
     return undefined;
   },
-  async beforeUpdate(ctx, { uid, message }, repo) {
-    await settleSource(ctx, uid, repo, message as Repo);
+  async beforeUpdate(ctx, before, repo) {
+    await applySyncSource(ctx, before.uid, repo, before.message);
     return undefined;
   },
-  present: presentFollowers,
-  needsPresent: follows,
+  present: presentSyncedFields,
+  needsPresent: hasSourceRepo,
 };
 
 export const repoOperations = (engine: Engine): Operations => ({
-  ...standardOperations(engine, governed, ReposService),
+  ...standardOperations(engine, reposWithSyncSource, ReposService),
   ...readmeOperations,
 });
 
-/** The repo of this name in a group, if there is one that the caller may see. */
-export async function findRepoIn(ctx: WriteContext, group: string, name: string): Promise<Repo | undefined> {
+/** The repo with this name in a group, if the caller may list it. */
+export async function findRepoByName(ctx: WriteContext, group: string, name: string): Promise<Repo | undefined> {
   const uid = await findByKey(ctx.db, repos, repoKey(group, name));
   if (uid === undefined || !ctx.caller.can([Capability.CAP_REPO_LIST], uid)) return undefined;
-  const found = (await find(ctx.db, repos, uid))?.message as Repo | undefined;
-  if (found) await presentFollowers(ctx, [found]);
-  return found;
+  const repo = (await find(ctx.db, repos, uid))?.message;
+  if (repo) await presentSyncedFields(ctx, [repo]);
+  return repo;
 }

@@ -6,34 +6,35 @@ import { exists } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
-import { bundleProblems, eachOf } from './labels.ts';
-import { isTagName, repoName } from './names.ts';
-import { overlayProblems } from './overlay.ts';
+import { bundleProblems } from './bundle-rules.ts';
+import { itemProblems } from './item-problems.ts';
+import { isTagName, repoNameRule } from './name-rules.ts';
+import { overlayProblems } from './overlay-rules.ts';
 
 const ALIAS = /^[a-zA-Z0-9_.\-/]*[a-zA-Z0-9_.-]:[a-zA-Z0-9_.-]+$/;
 const MAX_ALIASES = 100;
 const MAX_ACTIVE_TAGS = 1000;
 
-/** A place for the images of one name. What following another repo means is in sync-source.ts. */
+/** A repository of images. The rules for repos that are synced from another one are in sync-source.ts. */
 export const repos = defineResource({
   kind: 'repo',
   plural: 'repos',
   schema: RepoSchema,
   parents: ['group'],
   cascade: ['tag', 'report'],
-  rules: { name: repoName, description: rules.description },
+  rules: { name: repoNameRule, description: rules.description },
   check: problemsOf,
   orders: { name: (repo) => repo.name },
   references: { source: ({ syncConfig: { source = '' } = {} }) => (isUid(source) ? [source] : []) },
   unique: ({ name }, group) => [{ key: repoKey(group, name), taken: `a repo named ${name} exists in ${group}` }],
 
   async beforeDelete({ db }, { uid }) {
-    for (const table of CONTENTS) await db.run(`DELETE FROM ${table} WHERE repo = $1`, uid);
+    for (const table of CONTENT_TABLES) await db.run(`DELETE FROM ${table} WHERE repo = $1`, uid);
   },
 });
 
-/** Blobs themselves stay, since other repos may link them; garbage collection knows. */
-const CONTENTS = [
+/** Rows that are deleted with a repo. Blobs stay for garbage collection, because other repos may link them. */
+const CONTENT_TABLES = [
   'tag_target',
   'tag_history',
   'manifest_link',
@@ -42,17 +43,17 @@ const CONTENTS = [
   'vulnerability_report',
 ] as const;
 
-/** The natural key of a repo. */
+/** The unique key of a repo. */
 export const repoKey = (group: string, name: string): string => `${group}/${name}`;
 
 function problemsOf({ catalogTier, bundles, aliases, activeTags, syncConfig, customOverlay }: Repo): FieldViolation[] {
   const isKnownTier = Object.values(CatalogTier).includes(catalogTier);
   const { source, google, amazon, azure } = syncConfig ?? {};
   return [
-    ...(isKnownTier ? [] : [{ field: 'catalog_tier', description: 'must be one of the tiers that there are' }]),
+    ...(isKnownTier ? [] : [{ field: 'catalog_tier', description: 'must be a known tier' }]),
     ...bundleProblems(bundles),
-    ...eachOf('aliases', aliases, MAX_ALIASES, isAlias, `must match ${ALIAS.source}, at most 255 characters`),
-    ...eachOf('active_tags', activeTags, MAX_ACTIVE_TAGS, isTagName, 'must be the name of a tag'),
+    ...itemProblems('aliases', aliases, MAX_ALIASES, isAlias, `must match ${ALIAS.source}, at most 255 characters`),
+    ...itemProblems('active_tags', activeTags, MAX_ACTIVE_TAGS, isTagName, 'must be a tag name'),
     ...Object.entries({ source, google, amazon, azure }).flatMap(([field, text = '']) => {
       const description = rules.line(512)(text);
       return description ? [{ field: `sync_config.${field}`, description }] : [];
@@ -67,7 +68,7 @@ export async function requireRepo(db: Reader, uid: string): Promise<void> {
   if (!(await exists(db, repos.kind, uid))) throw notFound(repos.kind, uid);
 }
 
-/** Keeps a repo from being deleted until the transaction ends. */
-export async function holdRepo(tx: Transaction, uid: string): Promise<void> {
+/** Locks a repo, so that it cannot be deleted before the transaction ends. */
+export async function lockRepo(tx: Transaction, uid: string): Promise<void> {
   if (!(await exists(tx.forShare, repos.kind, uid))) throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
 }

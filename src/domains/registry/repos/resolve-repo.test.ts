@@ -3,31 +3,31 @@ import { after, before, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
 import { parentOf } from '../../../base/uid.ts';
 import type { Store } from '../../../store/store.ts';
-import { groupAt, repoIn } from '../repo.testing.ts';
+import { createGroups, createRepo } from '../repo.testing.ts';
 import { resolveRepo } from './resolve-repo.ts';
 
 for (const database of databases) {
-  describe(`paths on ${database.name}`, () => {
+  describe(`resolveRepo on ${database.name}`, () => {
     let store: Store;
     let org: string;
     let team: string;
 
     before(async () => {
       store = await temporaryStore(database);
-      team = await groupAt(store, 'acme', 'team');
+      team = await createGroups(store, 'acme', 'team');
       org = parentOf(team);
     });
     after(() => store.close());
 
     const resolve = (path: string) => resolveRepo(store.reader, path.split('/'));
 
-    test('lead to repos, however deep', async () => {
-      const [web, app] = [await repoIn(store, org, 'web'), await repoIn(store, team, 'app')];
+    test('finds repos at any depth', async () => {
+      const [web, app] = [await createRepo(store, org, 'web'), await createRepo(store, team, 'app')];
       assert.deepEqual(await resolve('acme/web'), { group: org, repo: web, missing: 'nothing' });
       assert.deepEqual(await resolve('acme/team/app'), { group: team, repo: app, missing: 'nothing' });
     });
 
-    test('tell a missing repo from a missing group', async () => {
+    test('distinguishes a missing repo from a missing group', async () => {
       assert.deepEqual(await resolve('acme/team/none'), { group: team, missing: 'repo' });
       assert.deepEqual(await resolve('acme/none'), { group: org, missing: 'repo' });
       assert.deepEqual(await resolve('acme/none/app'), { group: org, missing: 'group' });
@@ -36,12 +36,12 @@ for (const database of databases) {
     });
 
     test('a group and a repo can have the same name', async () => {
-      const repo = await repoIn(store, org, 'team');
+      const repo = await createRepo(store, org, 'team');
       assert.deepEqual(await resolve('acme/team'), { group: org, repo, missing: 'nothing' });
       assert.equal((await resolve('acme/team/x')).group, team);
     });
 
-    test('nothing odd leads anywhere', async () => {
+    test('malformed paths find nothing', async () => {
       for (const path of ['', 'acme', '/', '//', 'acme/', '/acme/web', 'acme//web', 'acme/../web', `${org}/web`]) {
         assert.equal((await resolve(path)).repo, undefined, path);
       }

@@ -3,18 +3,18 @@ import type { Reader, Row } from '../../../store/store.ts';
 import { groups } from '../../iam/groups/groups.ts';
 import { repos } from './repos.ts';
 
-/** What the names of a path lead to. */
-export interface Resolved {
-  /** The deepest group that the leading names lead to. */
+/** What a repo path refers to. */
+export interface ResolvedPath {
+  /** The last group of the path that exists. */
   readonly group?: string;
   readonly repo?: string;
-  /** `repo`: all of its groups are there, but the repo is not. */
+  /** `repo`: all groups of the path exist, but the repo does not. */
   readonly missing: 'nothing' | 'repo' | 'group';
 }
 
-/** Follows `<organization>/<group>/…/<repo>` by names: a key look-up for each, all in one statement. */
-export async function resolveRepo(db: Reader, segments: readonly string[]): Promise<Resolved> {
-  // No repo has less than an organization above it, nor is nested deeper than anything can be.
+/** Resolves a path `<organization>/<group>/…/<repo>` with one statement, which does one key lookup for each name. */
+export async function resolveRepo(db: Reader, segments: readonly string[]): Promise<ResolvedPath> {
+  // A repo is in an organization at least, and nested at most MAX_DEPTH levels deep.
   if (segments.length < 2 || segments.length > MAX_DEPTH + 1) return { missing: 'group' };
   const [first, ...rest] = segments as [string, ...string[]];
   const row = await db.get<Row>(statementFor(segments.length), `${ROOT}/${first}`, ...rest);
@@ -28,12 +28,12 @@ export async function resolveRepo(db: Reader, segments: readonly string[]): Prom
 
 const statements: string[] = [];
 
-/** Each name is looked up under the uid that the one before it gave; all but the last are groups. */
 function statementFor(length: number): string {
   statements[length] ??= buildStatement(length);
   return statements[length];
 }
 
+/** Joins each name to the uid of the previous one. All but the last are names of groups. */
 function buildStatement(length: number): string {
   const deeper = Array.from({ length: length - 1 }, (_, i) => i + 1);
   const columns = [0, ...deeper].map((i) => `k${i}.uid AS uid${i}`).join(', ');

@@ -10,83 +10,84 @@ import {
 import type { ReadContext, WriteContext } from '../../../resource/operation.ts';
 import { find, findAll, findReferring } from '../../../resource/read.ts';
 import { clearOutputOnly, refuse } from '../../../resource/validate.ts';
-import { findRepoNamed } from './repo-names.ts';
+import { findRepoByReference } from './find-repo-by-reference.ts';
 import { repos } from './repos.ts';
 
 const LIST = [Capability.CAP_REPO_LIST];
 
-/** What a repo has from the one that it follows. */
-const FOLLOWED = {
+/** The fields that a repo takes from its source, and their proto names. */
+const SYNCED_FIELDS = {
   catalogTier: 'catalog_tier',
   bundles: 'bundles',
   aliases: 'aliases',
   activeTags: 'active_tags',
 } as const;
-type Followed = keyof typeof FOLLOWED;
+type SyncedField = keyof typeof SYNCED_FIELDS;
 
-/** Finds the repo that a new or changed one follows, and refuses to set what comes from there. */
-export async function settleSource(ctx: WriteContext, uid: string, repo: Repo, before?: Repo): Promise<void> {
+const syncedFields = Object.keys(SYNCED_FIELDS) as SyncedField[];
+
+/** Resolves the source of a new or changed repo and copies the synced fields from it. Refuses other values for them. */
+export async function applySyncSource(ctx: WriteContext, uid: string, repo: Repo, before?: Repo): Promise<void> {
   const { syncConfig } = repo;
   if (!syncConfig) return;
   clearOutputOnly(SyncConfigSchema, syncConfig);
   if (syncConfig.source !== before?.syncConfig?.source) syncConfig.source = await resolveSource(ctx, uid, syncConfig);
-  const followed = await sourceOf(ctx, syncConfig);
-  // Where the source is no repo of this server, what was said first stays.
-  const settled = followed ?? (before?.syncConfig && before);
-  if (!settled) return;
-  refuse(keysOfFollowed.flatMap((field) => problemWith(field, repo, settled)));
-  follow(repo, settled);
+  // When the source is not a repo of this server, the values that were stored first stay.
+  const source = (await findSource(ctx, syncConfig.source)) ?? (before?.syncConfig && before);
+  if (!source) return;
+  refuse(syncedFields.flatMap((field) => syncedFieldProblems(field, repo, source)));
+  copySyncedFields(repo, source);
 }
 
-/** Whether a repo follows one that may be here. */
-export const follows = ({ syncConfig }: Repo): boolean => syncConfig !== undefined && isUid(syncConfig.source);
+/** Whether the source of a repo is a uid, and so may be a repo of this server. */
+export const hasSourceRepo = ({ syncConfig }: Repo): boolean => syncConfig !== undefined && isUid(syncConfig.source);
 
-/** Shows what the followed repos have now. */
-export async function presentFollowers({ db }: Pick<ReadContext, 'db'>, shown: readonly Repo[]): Promise<void> {
-  const followers = shown.filter(follows);
-  const sources = await findAll(db, repos, [...new Set(followers.map(({ syncConfig }) => syncConfig?.source ?? ''))]);
-  const byUid = new Map(sources.map(({ uid, message }) => [uid, message as Repo]));
-  for (const repo of followers) {
+/** Sets the synced fields of repos to the current values of their sources. */
+export async function presentSyncedFields({ db }: Pick<ReadContext, 'db'>, presented: readonly Repo[]): Promise<void> {
+  const synced = presented.filter(hasSourceRepo);
+  const sources = await findAll(db, repos, [...new Set(synced.map(({ syncConfig }) => syncConfig?.source ?? ''))]);
+  const byUid = new Map(sources.map(({ uid, message }) => [uid, message]));
+  for (const repo of synced) {
     const source = byUid.get(repo.syncConfig?.source ?? '');
-    if (source) follow(repo, source);
+    if (source) copySyncedFields(repo, source);
   }
 }
 
-/** How many repos within the caller's sight follow this one. */
-export async function countFollowers({ db, caller }: ReadContext, uid: string): Promise<number> {
-  const followers = await findReferring(db, repos, 'source', uid);
-  return followers.filter((follower) => caller.can(LIST, follower)).length;
+/** The number of repos that have this one as their source and that the caller may list. */
+export async function countSyncedRepos({ db, caller }: ReadContext, uid: string): Promise<number> {
+  const synced = await findReferring(db, repos, 'source', uid);
+  return synced.filter((repo) => caller.can(LIST, repo)).length;
 }
 
-const keysOfFollowed = Object.keys(FOLLOWED) as Followed[];
-
-const follow = (repo: Repo, { catalogTier, bundles, aliases, activeTags }: Repo): Repo =>
+const copySyncedFields = (repo: Repo, { catalogTier, bundles, aliases, activeTags }: Repo): Repo =>
   Object.assign(repo, { catalogTier, bundles, aliases, activeTags });
 
-/** Left out, a field is what it is at the source; so that a repo can be written back as it was read, the same is fine too. */
-function problemWith(field: Followed, repo: Repo, settled: Repo): FieldViolation[] {
-  const [given, set] = [repo[field], settled[field]];
-  const isLeftOut = typeof given === 'number' ? given === 0 : given.length === 0;
-  if (isLeftOut || JSON.stringify(given) === JSON.stringify(set)) return [];
+/** A field may be absent, or equal to that of the source: clients write back what they read. */
+function syncedFieldProblems(field: SyncedField, repo: Repo, source: Repo): FieldViolation[] {
+  const [value, expected] = [repo[field], source[field]];
+  const isAbsent = typeof value === 'number' ? value === 0 : value.length === 0;
+  if (isAbsent || JSON.stringify(value) === JSON.stringify(expected)) return [];
   return [
-    { field: FOLLOWED[field], description: 'comes from the source in sync_config and can be changed only there' },
+    {
+      field: SYNCED_FIELDS[field],
+      description: 'comes from the repo in sync_config.source; leave it out here, or change it in that repo',
+    },
   ];
 }
 
-async function sourceOf({ db }: WriteContext, { source }: SyncConfig): Promise<Repo | undefined> {
-  return isUid(source) ? ((await find(db.forShare, repos, source))?.message as Repo | undefined) : undefined;
+async function findSource({ db }: WriteContext, source: string): Promise<Repo | undefined> {
+  return isUid(source) ? (await find(db.forShare, repos, source))?.message : undefined;
 }
 
-/** The uid behind a uid, a name or an image reference, if it is of a repo that the caller may see; else the text itself. */
-async function resolveSource(ctx: WriteContext, uid: string, syncConfig: SyncConfig): Promise<string> {
-  const { source } = syncConfig;
-  const found = isUid(source) ? source : await findRepoNamed(ctx, LIST, source, 'sync_config.source');
+/** The uid of the repo that a uid, name or image reference refers to. A text that refers to none stays as it is. */
+async function resolveSource(ctx: WriteContext, uid: string, { source }: SyncConfig): Promise<string> {
+  const found = isUid(source) ? source : await findRepoByReference(ctx, LIST, source, 'sync_config.source');
   if (found === undefined) return source;
   if (found === uid) throw invalid('sync_config.source', 'must be another repo');
-  const repo = ctx.caller.can(LIST, found) ? await sourceOf(ctx, { ...syncConfig, source: found }) : undefined;
-  if (!repo) throw invalid('sync_config.source', `there is no repo ${source} that you may list`);
+  const repo = ctx.caller.can(LIST, found) ? await findSource(ctx, found) : undefined;
+  if (!repo) throw invalid('sync_config.source', `there is no repo ${source}, or you may not list it`);
   if (isUid(repo.syncConfig?.source ?? '')) {
-    throw invalid('sync_config.source', `follows ${repo.syncConfig?.source} itself; name that one instead`);
+    throw invalid('sync_config.source', `has the source ${repo.syncConfig?.source} itself; use that one instead`);
   }
   return found;
 }

@@ -1,16 +1,16 @@
-import type { Tag } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { find } from '../../../resource/read.ts';
 import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../../store/store.ts';
 import { tags } from './tags.ts';
 
-const BEFORE = `SELECT name, digest, changed FROM tag_history WHERE id IN (
+const LAST_BEFORE = `SELECT name, digest, changed FROM tag_history WHERE id IN (
   SELECT max(id) FROM tag_history WHERE repo = $1 AND changed <= $2 AND name IN (${batchPlaceholders(3)}) GROUP BY name)`;
 const DURING = `SELECT name, digest, changed FROM tag_history
   WHERE repo = $1 AND changed > $2 AND changed <= $3 AND name IN (${batchPlaceholders(4)}) ORDER BY id`;
 
-/** From when on a tag pointed somewhere; nowhere once it was deleted. */
+/** A change of the image that a tag points to. */
 export interface TagMove {
+  /** Undefined when the tag was deleted. */
   readonly digest: string | undefined;
   readonly changed: number;
 }
@@ -21,8 +21,8 @@ interface MoveRow extends Row {
   readonly changed: number;
 }
 
-/** Where tags of a repo pointed from one time to another, oldest first, beginning with where they pointed at first. */
-export async function tagMoves(
+/** The moves of tags between two times, by tag name, oldest first. The first is the last move before `from`. */
+export async function findTagMoves(
   db: Reader,
   repo: string,
   names: readonly string[],
@@ -32,7 +32,7 @@ export async function tagMoves(
   const moves = new Map<string, TagMove[]>(names.map((name) => [name, []]));
   for (const some of parameterBatches(names)) {
     const rows = [
-      ...(await db.all<MoveRow>(BEFORE, repo, from, ...some)),
+      ...(await db.all<MoveRow>(LAST_BEFORE, repo, from, ...some)),
       ...(await db.all<MoveRow>(DURING, repo, from, to, ...some)),
     ];
     for (const { name, digest, changed } of rows) moves.get(name)?.push({ digest: digest ?? undefined, changed });
@@ -40,16 +40,16 @@ export async function tagMoves(
   return moves;
 }
 
-const OF_TAG = `SELECT digest, changed FROM tag_history
+const IMAGES_OF_TAG = `SELECT digest, changed FROM tag_history
   WHERE repo = $1 AND name = $2 AND digest IS NOT NULL AND changed >= $3 AND changed <= $4 ORDER BY id DESC`;
 
-/** The images that a tag pointed to, the newest first. */
-export async function historyOf(
+/** The images that a tag pointed to, newest first. */
+export async function findTagHistory(
   db: Reader,
   uid: string,
   { from = 0, to = Number.MAX_SAFE_INTEGER }: { readonly from?: number; readonly to?: number },
 ): Promise<{ digest: string; changed: number }[]> {
   const tag = await find(db, tags, uid);
   if (!tag) return [];
-  return db.all<{ digest: string; changed: number }>(OF_TAG, tag.parent, (tag.message as Tag).name, from, to);
+  return db.all<{ digest: string; changed: number }>(IMAGES_OF_TAG, tag.parent, tag.message.name, from, to);
 }

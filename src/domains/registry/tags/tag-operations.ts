@@ -8,44 +8,45 @@ import { find } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse, validate } from '../../../resource/validate.ts';
 import type { Transaction } from '../../../store/store.ts';
-import { holdManifest } from '../manifests/manifests.ts';
+import { lockManifest } from '../manifests/manifests.ts';
 import { changeTag, claimTag, type RegistryWrite, releaseTag } from './tag-targets.ts';
-import { deprecation, tags } from './tags.ts';
+import { deprecationState, tags } from './tags.ts';
 
-/** Tags with what pulls need kept in step, and their history. */
-const governed: Resource<typeof TagSchema> = {
+/** Tags whose creation and deletion also update tag_target and tag_history. */
+const tagsWithTargets: Resource<typeof TagSchema> = {
   ...tags,
   async beforeCreate(ctx, tag, { uid, parent }) {
     const { name, digest } = tag;
     await requireImage(ctx.db, parent, digest);
-    if (!(await claimTag(asRegistryWrite(ctx), parent, { name, digest, uid }))) {
+    if (!(await claimTag(toRegistryWrite(ctx), parent, { name, digest, uid }))) {
       throw alreadyExists(tags.kind, name, `a tag named ${name} exists in ${parent}; push to move it`);
     }
-    return deprecation(tag, ctx.now);
+    return deprecationState(tag, ctx.now);
   },
-  beforeDelete: (ctx, stored) => releaseTag(asRegistryWrite(ctx), stored),
+  beforeDelete: (ctx, stored) => releaseTag(toRegistryWrite(ctx), stored),
 };
 
-const asRegistryWrite = ({ db, now, caller }: WriteContext): RegistryWrite => ({ db, now, actor: caller.uid });
+const toRegistryWrite = ({ db, now, caller }: WriteContext): RegistryWrite => ({ db, now, actor: caller.uid });
 
-/** Replaces all that can be changed of a tag. Its name is what it is known by; left out, it stays. */
-export async function replaceTag(ctx: WriteContext, asked: Tag): Promise<Tag> {
+/** Replaces all mutable fields of a tag. The name cannot be changed; an empty one is ignored. */
+export async function replaceTag(ctx: WriteContext, tag: Tag): Promise<Tag> {
   const { db } = ctx;
-  const before = await find(db.forUpdate, tags, asked.uid);
-  if (!before) throw notFound(tags.kind, asked.uid);
-  const { name } = before.message as Tag;
-  if (asked.name !== '' && asked.name !== name) throw invalid('name', 'cannot be changed; create another tag instead');
-  const { digest, deprecated, bundles } = asked;
-  refuse([...validate(TagSchema, create(TagSchema, { name, digest }), tags.rules), ...(tags.check?.(asked) ?? [])]);
+  const before = await find(db.forUpdate, tags, tag.uid);
+  if (!before) throw notFound(tags.kind, tag.uid);
+  const { name } = before.message;
+  if (tag.name !== '' && tag.name !== name) throw invalid('name', 'cannot be changed; create another tag instead');
+  const { digest, deprecated, bundles } = tag;
+  refuse([...validate(TagSchema, create(TagSchema, { name, digest }), tags.rules), ...(tags.check?.(tag) ?? [])]);
   await requireImage(db, before.parent, digest);
-  const after = await changeTag(asRegistryWrite(ctx), before, { digest, deprecated, bundles });
+  const after = await changeTag(toRegistryWrite(ctx), before, { digest, deprecated, bundles });
   if (after === before) ctx.unchanged();
-  return after.message as Tag;
+  return after.message;
 }
 
+/** Refuses a digest that the repo does not have, and locks the manifest otherwise. */
 async function requireImage(db: Transaction, repo: string, digest: string): Promise<void> {
-  if (await holdManifest(db, repo, digest)) return;
+  if (await lockManifest(db, repo, digest)) return;
   throw invalid('digest', `there is no image ${digest} in this repo; push it first`);
 }
 
-export const tagOperations = (engine: Engine): Operations => standardOperations(engine, governed, TagsService);
+export const tagOperations = (engine: Engine): Operations => standardOperations(engine, tagsWithTargets, TagsService);

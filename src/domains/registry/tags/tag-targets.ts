@@ -6,13 +6,13 @@ import { find, findReferringBelow } from '../../../resource/read.ts';
 import { deleteOne, insert, update } from '../../../resource/write.ts';
 import type { BulkInsert } from '../../../store/bulk-insert.ts';
 import type { Reader, Row, Transaction } from '../../../store/store.ts';
-import { deprecation, tags } from './tags.ts';
+import { deprecationState, tags } from './tags.ts';
 
-/** A transaction of the registry: who writes, and when. */
+/** A transaction that changes the registry, with the time and the author of the change for the tag history. */
 export interface RegistryWrite {
   readonly db: Transaction;
   readonly now: number;
-  /** The uid of the identity that acts. */
+  /** The uid of the identity that makes the change. */
   readonly actor: string;
 }
 
@@ -24,19 +24,19 @@ const CLAIM: BulkInsert = {
 };
 const FIND = 'SELECT uid, digest FROM tag_target WHERE repo = $1 AND name = $2';
 const MOVE = 'UPDATE tag_target SET digest = $3 WHERE repo = $1 AND name = $2';
-const DROP = 'DELETE FROM tag_target WHERE repo = $1 AND name = $2';
+const DELETE = 'DELETE FROM tag_target WHERE repo = $1 AND name = $2';
 const LIST = 'SELECT name FROM tag_target WHERE repo = $1 AND name > $2 ORDER BY name LIMIT $3';
 const HISTORY: BulkInsert = {
   into: 'tag_history',
   columns: { repo: 'text', name: 'text', digest: 'text', changed: 'integer', actor: 'text' },
 };
 
-interface Target extends Row {
+interface TargetRow extends Row {
   readonly uid: string;
   readonly digest: string;
 }
 
-/** Names in bytewise order, from the first after `after`. */
+/** The tag names of a repo that sort after `after`, in bytewise order. */
 export async function listTagNames(
   db: Reader,
   repo: string,
@@ -45,7 +45,7 @@ export async function listTagNames(
   return (await db.all<{ name: string }>(LIST, repo, after, limit)).map(({ name }) => name);
 }
 
-/** Takes a free name for the tag that is about to be stored under `uid`, and says whether it was free. */
+/** Claims the name of a tag before the tag is stored under `uid`. Returns false when another tag has the name. */
 export async function claimTag(
   { db, now, actor }: RegistryWrite,
   repo: string,
@@ -56,13 +56,13 @@ export async function claimTag(
   return true;
 }
 
-/** Frees the name of a tag that is about to go. */
+/** Releases the name of a tag before the tag is deleted. */
 export async function releaseTag({ db, now, actor }: RegistryWrite, { parent, message }: Stored<Tag>): Promise<void> {
-  await db.run(DROP, parent, message.name);
+  await db.run(DELETE, parent, message.name);
   await db.insert(HISTORY, [parent, message.name, null, now, actor]);
 }
 
-/** Makes a name point to an image, whether or not it did to another, and answers which. */
+/** Creates a tag, or moves it to another image. Returns the digest that it pointed to before. */
 export async function pointTag(
   write: RegistryWrite,
   repo: string,
@@ -73,18 +73,18 @@ export async function pointTag(
   const uid = newUid(repo);
   if (await claimTag(write, repo, { name, digest, uid })) {
     const message = create(TagSchema, { name, digest, deprecated: deprecated ?? false });
-    const state = deprecation(message, write.now);
+    const state = deprecationState(message, write.now);
     await insert(write.db, tags, { message, uid, parent: repo, state }, write.now);
     return undefined;
   }
   const before = await findTagForUpdate(write.db, repo, name);
-  // Deleted by somebody else in the meantime, so that the name is free now.
+  // Another transaction deleted the tag after the claim failed, so the name is free now.
   if (!before) return pointTag(write, repo, name, digest, deprecated);
   await changeTag(write, before, { digest, ...(deprecated !== undefined && { deprecated }) });
   return before.message.digest;
 }
 
-/** Changes a tag that is held; nothing happens when it is so already. */
+/** Changes a tag, which must be locked for update. Returns `before` itself when the change has no effect. */
 export async function changeTag(
   { db, now, actor }: RegistryWrite,
   before: Stored<Tag>,
@@ -93,36 +93,43 @@ export async function changeTag(
   const old = before.message;
   const message = Object.assign(clone(TagSchema, old), change);
   if (equals(TagSchema, old, message)) return before;
-  const after = await update(db, tags, before, { message, state: deprecation(message, now, before.state) }, now);
+  const after = await update(db, tags, before, { message, state: deprecationState(message, now, before.state) }, now);
   if (old.digest === message.digest) return after;
   await db.run(MOVE, before.parent, old.name, message.digest);
   await db.insert(HISTORY, [before.parent, old.name, message.digest, now, actor]);
   return after;
 }
 
-/** Says whether there was such a tag. */
+/** Deletes a tag. Returns whether it existed. */
 export async function deleteTag(write: RegistryWrite, repo: string, name: string): Promise<boolean> {
   const stored = await findTagForUpdate(write.db, repo, name);
-  if (stored) await removeTag(write, stored);
+  if (stored) await deleteStoredTag(write, stored);
   return stored !== undefined;
 }
 
-/** Deletes every tag that points to an image that is about to go. */
+/** Deletes every tag that points to an image, before the image is deleted. */
 export async function deleteTagsOf(write: RegistryWrite, repo: string, digest: string): Promise<void> {
-  for (const uid of await findReferringBelow(write.db, tags, 'digest', digest, repo)) {
-    const stored = await find(write.db.forUpdate, tags, uid);
-    // Moved on by somebody else in the meantime, it stays.
-    if (stored?.message.digest === digest) await removeTag(write, stored);
-  }
+  for (const stored of await findTagsForUpdate(write.db, repo, digest)) await deleteStoredTag(write, stored);
 }
 
-async function removeTag(write: RegistryWrite, stored: Stored<Tag>): Promise<void> {
+async function deleteStoredTag(write: RegistryWrite, stored: Stored<Tag>): Promise<void> {
   await releaseTag(write, stored);
   await deleteOne(write.db, tags, stored);
 }
 
 /** Locks the resource, and never its row in tag_target first, so that two writers of one tag cannot deadlock. */
-async function findTagForUpdate(tx: Transaction, repo: string, name: string): Promise<Stored<Tag> | undefined> {
-  const target = await tx.get<Target>(FIND, repo, name);
+export async function findTagForUpdate(tx: Transaction, repo: string, name: string): Promise<Stored<Tag> | undefined> {
+  const target = await tx.get<TargetRow>(FIND, repo, name);
   return target && find(tx.forUpdate, tags, target.uid);
+}
+
+/** Locks and returns the tags that point to an image, in the order of their uids. */
+export async function findTagsForUpdate(tx: Transaction, repo: string, digest: string): Promise<Stored<Tag>[]> {
+  const found: Stored<Tag>[] = [];
+  for (const uid of await findReferringBelow(tx, tags, 'digest', digest, repo)) {
+    const stored = await find(tx.forUpdate, tags, uid);
+    // Another transaction may have moved the tag before it was locked.
+    if (stored?.message.digest === digest) found.push(stored);
+  }
+  return found;
 }

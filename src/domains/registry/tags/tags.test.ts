@@ -5,7 +5,7 @@ import { TagSchema } from '../../../contract/gen/chainguard/platform/registry/v2
 import { PARTITION } from '../../../resource/definition.ts';
 import { tags } from './tags.ts';
 
-const partOfName = (name: string): string => [...(tags.values[PARTITION]?.(create(TagSchema, { name })) ?? [])].join();
+const partitionOf = (name: string): string => [...(tags.values[PARTITION]?.(create(TagSchema, { name })) ?? [])].join();
 
 const expected: Readonly<Record<string, readonly string[]>> = {
   '': [
@@ -26,8 +26,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   include_epochs: ['1.2.3-r0', '1-r12', '1-20260801-r1'],
 };
 
-for (const [part, names] of Object.entries(expected)) {
-  test(`${part || 'always shown'}: ${names[0]} and the like`, () => {
-    for (const name of names) assert.equal(partOfName(name), part, name);
+for (const [partition, names] of Object.entries(expected)) {
+  test(`${partition || 'always listed'}: names such as ${names[0]}`, () => {
+    for (const name of names) assert.equal(partitionOf(name), partition, name);
   });
 }

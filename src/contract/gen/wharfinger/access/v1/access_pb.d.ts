@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_wharfinger_access_v1_access: GenFile;
 
 /**
- * What to explain: who, what and where.
+ * The identity, the capability and the resource to explain.
  *
  * @generated from message wharfinger.access.v1.ExplainRequest
  */
@@ -24,7 +24,7 @@ export declare type ExplainRequest = Message<"wharfinger.access.v1.ExplainReques
   capability: string;
 
   /**
-   * The uid of a group, or of anything in it.
+   * The uid of a group, or of any resource in a group.
    *
    * @generated from field: string uid = 2;
    */
@@ -45,13 +45,13 @@ export declare type ExplainRequest = Message<"wharfinger.access.v1.ExplainReques
 export declare const ExplainRequestSchema: GenMessage<ExplainRequest>;
 
 /**
- * The decision, and what it rests on.
+ * The decision and its reasons.
  *
  * @generated from message wharfinger.access.v1.ExplainResponse
  */
 export declare type ExplainResponse = Message<"wharfinger.access.v1.ExplainResponse"> & {
   /**
-   * The uid of the identity that this is about.
+   * The uid of the identity.
    *
    * @generated from field: string identity = 1;
    */
@@ -63,29 +63,30 @@ export declare type ExplainResponse = Message<"wharfinger.access.v1.ExplainRespo
   allowed: boolean;
 
   /**
-   * A sentence for people.
+   * The explanation as a sentence.
    *
    * @generated from field: string explanation = 3;
    */
   explanation: string;
 
   /**
-   * The role bindings that give the capability here, the outermost first.
+   * The role bindings that grant the capability, sorted from the root group to the resource.
    *
    * @generated from field: repeated wharfinger.access.v1.DecisiveBinding bindings = 4;
    */
   bindings: DecisiveBinding[];
 
   /**
-   * When a role binding would help: the groups where, the nearest first. None helps an identity that
-   * belongs to a group outside of which this place is, nor a token that was issued for less.
+   * The groups at which a role binding would grant the capability, the nearest first. Empty when a role
+   * binding cannot help: the resource is outside of the group of the identity, or the token scope does
+   * not include the capability.
    *
    * @generated from field: repeated string groups = 5;
    */
   groups: string[];
 
   /**
-   * When a role binding would help: the built-in roles that hold the capability.
+   * The built-in roles with the capability. Empty when a role binding cannot help.
    *
    * @generated from field: repeated wharfinger.access.v1.HelpfulRole roles = 6;
    */
@@ -99,8 +100,8 @@ export declare type ExplainResponse = Message<"wharfinger.access.v1.ExplainRespo
 export declare const ExplainResponseSchema: GenMessage<ExplainResponse>;
 
 /**
- * A role binding that a decision rests on. Of a binding that the caller may not read, only the group
- * is told.
+ * A role binding that a decision is based on. If the caller may not read the role binding, only
+ * `group_uid` is set.
  *
  * @generated from message wharfinger.access.v1.DecisiveBinding
  */
@@ -111,7 +112,7 @@ export declare type DecisiveBinding = Message<"wharfinger.access.v1.DecisiveBind
   uid: string;
 
   /**
-   * The uid of the group that it is made in.
+   * The uid of the group of the role binding.
    *
    * @generated from field: string group_uid = 2;
    */
@@ -135,7 +136,7 @@ export declare type DecisiveBinding = Message<"wharfinger.access.v1.DecisiveBind
 export declare const DecisiveBindingSchema: GenMessage<DecisiveBinding>;
 
 /**
- * A role that would help.
+ * A role that has the capability.
  *
  * @generated from message wharfinger.access.v1.HelpfulRole
  */
@@ -158,14 +159,14 @@ export declare type HelpfulRole = Message<"wharfinger.access.v1.HelpfulRole"> & 
 export declare const HelpfulRoleSchema: GenMessage<HelpfulRole>;
 
 /**
- * Access answers who may do what, and why.
+ * Explains access decisions.
  *
  * @generated from service wharfinger.access.v1.AccessService
  */
 export declare const AccessService: GenService<{
   /**
-   * Says why an identity holds a capability at a place, or what it lacks to hold it. Everybody may
-   * ask about themselves; asking about somebody else takes `role_bindings.list` at that place.
+   * Explains why an identity has a capability at a resource, or what is missing. Every caller may ask
+   * about itself. To ask about another identity, the caller needs `role_bindings.list` at the resource.
    *
    * @generated from rpc wharfinger.access.v1.AccessService.Explain
    */

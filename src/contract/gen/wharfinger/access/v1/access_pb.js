@@ -42,7 +42,7 @@ export const HelpfulRoleSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_access_v1_access, 3);
 
 /**
- * Access answers who may do what, and why.
+ * Explains access decisions.
  *
  * @generated from service wharfinger.access.v1.AccessService
  */

@@ -14,41 +14,41 @@ import type { UIDPFilter } from "../../../platform/common/v1/uidp.platform_pb.js
 export declare const file_wharfinger_access_v1_access_requests: GenFile;
 
 /**
- * Somebody asks for access to a group.
+ * The request of an identity for access to a group.
  *
  * @generated from message wharfinger.access.v1.AccessRequest
  */
 export declare type AccessRequest = Message<"wharfinger.access.v1.AccessRequest"> & {
   /**
-   * Below the uid of the group.
+   * The uid of the group, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * The uid of the identity that asks.
+   * The uid of the identity that requests access.
    *
    * @generated from field: string identity_uid = 2;
    */
   identityUid: string;
 
   /**
-   * Who that is; absent when the identity has been deleted since.
+   * The identity that requests access. Absent when it was deleted.
    *
    * @generated from field: chainguard.platform.iam.v2.RoleBindingIdentity identity = 3;
    */
   identity?: RoleBindingIdentity | undefined;
 
   /**
-   * When it first asked.
+   * The time of the first request.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last asked.
+   * The time of the last request.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 5;
    */
@@ -62,42 +62,42 @@ export declare type AccessRequest = Message<"wharfinger.access.v1.AccessRequest"
 export declare const AccessRequestSchema: GenMessage<AccessRequest>;
 
 /**
- * Which access requests to list, in which order, and which page.
+ * Filters, order and page of a list of access requests.
  *
  * @generated from message wharfinger.access.v1.ListAccessRequestsRequest
  */
 export declare type ListAccessRequestsRequest = Message<"wharfinger.access.v1.ListAccessRequestsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position of the group in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after three
+   * days, and then returns the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by commas.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -122,21 +122,21 @@ export declare type ListAccessRequestsResponse = Message<"wharfinger.access.v1.L
   accessRequests: AccessRequest[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -168,15 +168,14 @@ export declare type DeleteAccessRequestRequest = Message<"wharfinger.access.v1.D
 export declare const DeleteAccessRequestRequestSchema: GenMessage<DeleteAccessRequestRequest>;
 
 /**
- * Access requests are what RequestGroupAccess leaves for the owners of a group. Granting one is
+ * Access requests are created by RequestGroupAccess, for the owners of a group. An owner grants one by
  * creating a role binding.
  *
  * @generated from service wharfinger.access.v1.AccessRequestsService
  */
 export declare const AccessRequestsService: GenService<{
   /**
-   * Lists the requests for access to groups that the caller reaches, the latest first unless ordered
-   * otherwise.
+   * Lists the access requests to groups in the reach of the caller. By default, the latest come first.
    *
    * @generated from rpc wharfinger.access.v1.AccessRequestsService.ListAccessRequests
    */
@@ -186,7 +185,7 @@ export declare const AccessRequestsService: GenService<{
     output: typeof ListAccessRequestsResponseSchema;
   },
   /**
-   * Deletes a request that has been dealt with. Whoever made it may ask again.
+   * Deletes an access request. The identity may request access again.
    *
    * @generated from rpc wharfinger.access.v1.AccessRequestsService.DeleteAccessRequest
    */

@@ -12,13 +12,13 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_wharfinger_events_v1_deliveries: GenFile;
 
 /**
- * One event for one subscription.
+ * One event on its way to one sink.
  *
  * @generated from message wharfinger.events.v1.Delivery
  */
 export declare type Delivery = Message<"wharfinger.events.v1.Delivery"> & {
   /**
-   * Below the uid of the subscription.
+   * The uid of the subscription, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
@@ -30,7 +30,7 @@ export declare type Delivery = Message<"wharfinger.events.v1.Delivery"> & {
   state: DeliveryState;
 
   /**
-   * The id of the event, which receivers see as `ce-id` and `webhook-id`.
+   * The id of the event, which sinks receive as `ce-id` and `webhook-id`.
    *
    * @generated from field: string event_id = 3;
    */
@@ -44,42 +44,42 @@ export declare type Delivery = Message<"wharfinger.events.v1.Delivery"> & {
   eventType: string;
 
   /**
-   * The uid of what changed.
+   * The uid of the resource that was changed.
    *
    * @generated from field: string subject = 5;
    */
   subject: string;
 
   /**
-   * When that was.
+   * The time of the change.
    *
    * @generated from field: google.protobuf.Timestamp event_time = 6;
    */
   eventTime?: Timestamp | undefined;
 
   /**
-   * How often it was sent.
+   * The number of attempts.
    *
    * @generated from field: int32 attempts = 7;
    */
   attempts: number;
 
   /**
-   * When it was last sent.
+   * The time of the last attempt.
    *
    * @generated from field: google.protobuf.Timestamp attempt_time = 8;
    */
   attemptTime?: Timestamp | undefined;
 
   /**
-   * How long the last attempt took, in milliseconds.
+   * The duration of the last attempt in milliseconds.
    *
    * @generated from field: int32 duration_ms = 9;
    */
   durationMs: number;
 
   /**
-   * The HTTP status of the last answer; 0 when there was none.
+   * The HTTP status of the last response; 0 when there was no response.
    *
    * @generated from field: int32 status = 10;
    */
@@ -93,7 +93,7 @@ export declare type Delivery = Message<"wharfinger.events.v1.Delivery"> & {
   error: string;
 
   /**
-   * When it is sent next.
+   * The time of the next attempt.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 12;
    */
@@ -130,7 +130,7 @@ export declare type GetDeliveryRequest = Message<"wharfinger.events.v1.GetDelive
 export declare const GetDeliveryRequestSchema: GenMessage<GetDeliveryRequest>;
 
 /**
- * Which deliveries to list, and which page.
+ * Filters and page of a list of deliveries.
  *
  * @generated from message wharfinger.events.v1.ListDeliveriesRequest
  */
@@ -143,22 +143,22 @@ export declare type ListDeliveriesRequest = Message<"wharfinger.events.v1.ListDe
   parent: string;
 
   /**
-   * Narrows the list to one state.
+   * Filters by state.
    *
    * @generated from field: wharfinger.events.v1.DeliveryState state = 2;
    */
   state: DeliveryState;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after three
+   * days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -183,7 +183,7 @@ export declare type ListDeliveriesResponse = Message<"wharfinger.events.v1.ListD
   deliveries: Delivery[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -197,7 +197,7 @@ export declare type ListDeliveriesResponse = Message<"wharfinger.events.v1.ListD
 export declare const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse>;
 
 /**
- * Names the delivery to send once more.
+ * Names the delivery to send again.
  *
  * @generated from message wharfinger.events.v1.ReplayDeliveryRequest
  */
@@ -215,7 +215,7 @@ export declare type ReplayDeliveryRequest = Message<"wharfinger.events.v1.Replay
 export declare const ReplayDeliveryRequestSchema: GenMessage<ReplayDeliveryRequest>;
 
 /**
- * What to send once more.
+ * The deliveries to send again.
  *
  * @generated from message wharfinger.events.v1.ReplayDeliveriesRequest
  */
@@ -228,21 +228,21 @@ export declare type ReplayDeliveriesRequest = Message<"wharfinger.events.v1.Repl
   parent: string;
 
   /**
-   * Events from this time on.
+   * Events at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp since = 2;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Leaves out what was delivered.
+   * Excludes delivered events.
    *
    * @generated from field: bool failed_only = 3;
    */
   failedOnly: boolean;
 
   /**
-   * The nextPageToken of the previous answer; absent at first.
+   * The nextPageToken of the previous response; absent in the first request.
    *
    * @generated from field: string page_token = 4;
    */
@@ -256,20 +256,20 @@ export declare type ReplayDeliveriesRequest = Message<"wharfinger.events.v1.Repl
 export declare const ReplayDeliveriesRequestSchema: GenMessage<ReplayDeliveriesRequest>;
 
 /**
- * How far a replay got.
+ * The progress of a replay.
  *
  * @generated from message wharfinger.events.v1.ReplayDeliveriesResponse
  */
 export declare type ReplayDeliveriesResponse = Message<"wharfinger.events.v1.ReplayDeliveriesResponse"> & {
   /**
-   * How many events this call has put in line once more.
+   * The number of events that this call has scheduled.
    *
    * @generated from field: int32 replayed = 1;
    */
   replayed: number;
 
   /**
-   * Goes on with the rest; empty when there is none.
+   * The page token for the remaining events; empty when there are none.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -283,7 +283,7 @@ export declare type ReplayDeliveriesResponse = Message<"wharfinger.events.v1.Rep
 export declare const ReplayDeliveriesResponseSchema: GenMessage<ReplayDeliveriesResponse>;
 
 /**
- * How far a delivery got.
+ * The state of a delivery.
  *
  * @generated from enum wharfinger.events.v1.DeliveryState
  */
@@ -294,14 +294,14 @@ export enum DeliveryState {
   UNSPECIFIED = 0,
 
   /**
-   * It is to be sent, for the first time or again.
+   * It waits for its first attempt or for a retry.
    *
    * @generated from enum value: DELIVERY_STATE_PENDING = 1;
    */
   PENDING = 1,
 
   /**
-   * The sink has taken it.
+   * The sink has accepted it.
    *
    * @generated from enum value: DELIVERY_STATE_DELIVERED = 2;
    */
@@ -321,7 +321,7 @@ export enum DeliveryState {
 export declare const DeliveryStateSchema: GenEnum<DeliveryState>;
 
 /**
- * Deliveries are events on their way to subscriptions, and for 30 days the record of how that went.
+ * Deliveries of events to sinks. A delivery is deleted 30 days after it was created.
  *
  * @generated from service wharfinger.events.v1.DeliveriesService
  */
@@ -337,8 +337,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Lists the deliveries to one subscription, or to all in a group and below, subscription by
-   * subscription and the latest first.
+   * Lists the deliveries of one subscription, or of all subscriptions in a group and its descendants.
+   * They are sorted by subscription, and for each subscription the latest come first.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.ListDeliveries
    */
@@ -348,7 +348,7 @@ export declare const DeliveriesService: GenService<{
     output: typeof ListDeliveriesResponseSchema;
   },
   /**
-   * Sends an event once more, under the same id.
+   * Sends the event of a delivery again, with the same event id.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.ReplayDelivery
    */
@@ -358,8 +358,9 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Sends events once more, under the same ids and in their order: those of a subscription, or of all
-   * in a group and below. Some at a time: call again with the page token until there is none.
+   * Sends the events of many deliveries again, with the same event ids and in their order. They are the
+   * deliveries of one subscription, or of all subscriptions in a group and its descendants. Each call
+   * handles one page: call again with the page token until there is none.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.ReplayDeliveries
    */

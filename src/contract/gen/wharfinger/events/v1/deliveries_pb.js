@@ -71,7 +71,7 @@ export const DeliveryStateSchema = /*@__PURE__*/
   enumDesc(file_wharfinger_events_v1_deliveries, 0);
 
 /**
- * How far a delivery got.
+ * The state of a delivery.
  *
  * @generated from enum wharfinger.events.v1.DeliveryState
  */
@@ -79,7 +79,7 @@ export const DeliveryState = /*@__PURE__*/
   tsEnum(DeliveryStateSchema);
 
 /**
- * Deliveries are events on their way to subscriptions, and for 30 days the record of how that went.
+ * Deliveries of events to sinks. A delivery is deleted 30 days after it was created.
  *
  * @generated from service wharfinger.events.v1.DeliveriesService
  */

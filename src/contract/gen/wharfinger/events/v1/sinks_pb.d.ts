@@ -12,7 +12,7 @@ import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_wharfinger_events_v1_sinks: GenFile;
 
 /**
- * How the sink of a subscription fares.
+ * The sink of a subscription.
  *
  * @generated from message wharfinger.events.v1.Sink
  */
@@ -37,7 +37,7 @@ export declare type Sink = Message<"wharfinger.events.v1.Sink"> & {
   reason: string;
 
   /**
-   * Since when every attempt has failed.
+   * The time since which every attempt has failed.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 4;
    */
@@ -92,7 +92,7 @@ export declare type EnableSinkRequest = Message<"wharfinger.events.v1.EnableSink
 export declare const EnableSinkRequestSchema: GenMessage<EnableSinkRequest>;
 
 /**
- * Which secret to replace, and for how long the former one stays good.
+ * The secret to replace, and how long the former one stays valid.
  *
  * @generated from message wharfinger.events.v1.RotateSecretRequest
  */
@@ -105,7 +105,7 @@ export declare type RotateSecretRequest = Message<"wharfinger.events.v1.RotateSe
   uid: string;
 
   /**
-   * One day when absent, 30 days at most. Zero ends the former secret at once.
+   * How long the former secret stays valid: one day by default, at most 30 days. Zero revokes it at once.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -119,7 +119,7 @@ export declare type RotateSecretRequest = Message<"wharfinger.events.v1.RotateSe
 export declare const RotateSecretRequestSchema: GenMessage<RotateSecretRequest>;
 
 /**
- * The new secret. It is told this once.
+ * The new secret. It is not returned again.
  *
  * @generated from message wharfinger.events.v1.RotateSecretResponse
  */
@@ -130,7 +130,7 @@ export declare type RotateSecretResponse = Message<"wharfinger.events.v1.RotateS
   secret: string;
 
   /**
-   * When the former one ends.
+   * The time until which the former secret is valid.
    *
    * @generated from field: google.protobuf.Timestamp previous_expire_time = 2;
    */
@@ -144,7 +144,7 @@ export declare type RotateSecretResponse = Message<"wharfinger.events.v1.RotateS
 export declare const RotateSecretResponseSchema: GenMessage<RotateSecretResponse>;
 
 /**
- * How a sink fares.
+ * The state of a sink.
  *
  * @generated from enum wharfinger.events.v1.SinkState
  */
@@ -155,7 +155,7 @@ export enum SinkState {
   UNSPECIFIED = 0,
 
   /**
-   * It takes what it gets.
+   * The last attempt, if there was one, succeeded.
    *
    * @generated from enum value: SINK_STATE_WORKING = 1;
    */
@@ -169,7 +169,7 @@ export enum SinkState {
   FAILING = 2,
 
   /**
-   * It gets nothing any more: it answered 410 Gone, or failed for days.
+   * Nothing is sent to it: it responded with 410 Gone, or failed for days.
    *
    * @generated from enum value: SINK_STATE_DISABLED = 3;
    */
@@ -182,14 +182,14 @@ export enum SinkState {
 export declare const SinkStateSchema: GenEnum<SinkState>;
 
 /**
- * Sinks are the far ends of subscriptions, each under the uid of its subscription: how they fare, and
- * the secrets that they verify signatures with.
+ * The sinks of subscriptions: their state, and the secrets with which they verify signatures. A sink has
+ * the uid of its subscription.
  *
  * @generated from service wharfinger.events.v1.SinksService
  */
 export declare const SinksService: GenService<{
   /**
-   * Says how the sink of a subscription fares.
+   * Returns the state of the sink of a subscription.
    *
    * @generated from rpc wharfinger.events.v1.SinksService.GetSink
    */
@@ -199,8 +199,8 @@ export declare const SinksService: GenService<{
     output: typeof SinkSchema;
   },
   /**
-   * Sends to a sink again that was disabled, starting with what waited then. Events since then were
-   * not kept for it.
+   * Enables a sink that was disabled. Deliveries that were pending when it was disabled are sent. Events
+   * that occurred while it was disabled are not.
    *
    * @generated from rpc wharfinger.events.v1.SinksService.EnableSink
    */
@@ -210,7 +210,7 @@ export declare const SinksService: GenService<{
     output: typeof SinkSchema;
   },
   /**
-   * Makes a new secret. Until the overlap ends, deliveries are signed with the former one too.
+   * Creates a new secret. Until the overlap ends, deliveries are signed with both secrets.
    *
    * @generated from rpc wharfinger.events.v1.SinksService.RotateSecret
    */

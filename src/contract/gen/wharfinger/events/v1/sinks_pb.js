@@ -57,7 +57,7 @@ export const SinkStateSchema = /*@__PURE__*/
   enumDesc(file_wharfinger_events_v1_sinks, 0);
 
 /**
- * How a sink fares.
+ * The state of a sink.
  *
  * @generated from enum wharfinger.events.v1.SinkState
  */
@@ -65,8 +65,8 @@ export const SinkState = /*@__PURE__*/
   tsEnum(SinkStateSchema);
 
 /**
- * Sinks are the far ends of subscriptions, each under the uid of its subscription: how they fare, and
- * the secrets that they verify signatures with.
+ * The sinks of subscriptions: their state, and the secrets with which they verify signatures. A sink has
+ * the uid of its subscription.
  *
  * @generated from service wharfinger.events.v1.SinksService
  */

@@ -13,7 +13,7 @@ import type { OutcomeSchema } from "./outcome_pb.js";
 export declare const file_wharfinger_imports_v1_advisories: GenFile;
 
 /**
- * Advisories, and where they belong.
+ * The advisories to import, and their group.
  *
  * @generated from message wharfinger.imports.v1.ImportAdvisoriesRequest
  */
@@ -26,14 +26,17 @@ export declare type ImportAdvisoriesRequest = Message<"wharfinger.imports.v1.Imp
   parent: string;
 
   /**
-   * At most 1000. The advisory id says which advisory of the organization a record is about. A record without one gets
-   * an id that follows from the group, its artifact and component, and its legacy id or, without one, its aliases: sent
-   * again, it is about the same advisory. Aliases and events become exactly those of the record; an event that stays
-   * keeps its uid, its review and, unless the record says otherwise, its author. Who may not approve events brings in
-   * events that wait for review. Any other field that a record
-   * leaves empty stays as it was, because not every format can say it. What no record is about is left alone. Besides
-   * what anybody may write, the advisory id, the legacy id, the severities, the time of withdrawal and the times of
-   * events count.
+   * The records, at most 1000. A record updates the advisory of the organization that has its advisory id. A record
+   * without an advisory id gets one that is computed from the group, the artifact, the component and the legacy id, or
+   * without a legacy id the aliases. So the same record always updates the same advisory. Advisories that are not in
+   * the batch are not changed.
+   *
+   * Aliases and events are replaced by those of the record. An event that is also in the record keeps its uid, its
+   * review and, unless the record has one, its author. Events of a caller that may not approve events wait for review.
+   * Other fields that are empty in the record are not changed, because not every format has them.
+   *
+   * A record may also set fields that other methods do not accept: the advisory id, the legacy id, the severities, the
+   * time of withdrawal and the times of events.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Advisory advisories = 2;
    */
@@ -47,13 +50,13 @@ export declare type ImportAdvisoriesRequest = Message<"wharfinger.imports.v1.Imp
 export declare const ImportAdvisoriesRequestSchema: GenMessage<ImportAdvisoriesRequest>;
 
 /**
- * Takes in advisories, many at a time.
+ * Imports advisories in batches.
  *
  * @generated from service wharfinger.imports.v1.AdvisoryImportsService
  */
 export declare const AdvisoryImportsService: GenService<{
   /**
-   * Makes advisories of a group what the records say. All of a batch is stored, or nothing.
+   * Creates and updates the advisories of a group. A batch is stored in one transaction.
    *
    * @generated from rpc wharfinger.imports.v1.AdvisoryImportsService.ImportAdvisories
    */

@@ -23,7 +23,7 @@ export const ImportAdvisoriesRequestSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_imports_v1_advisories, 0);
 
 /**
- * Takes in advisories, many at a time.
+ * Imports advisories in batches.
  *
  * @generated from service wharfinger.imports.v1.AdvisoryImportsService
  */

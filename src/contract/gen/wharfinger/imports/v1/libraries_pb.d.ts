@@ -13,7 +13,7 @@ import type { OutcomeSchema } from "./outcome_pb.js";
 export declare const file_wharfinger_imports_v1_libraries: GenFile;
 
 /**
- * Versions of Java libraries, and where they belong.
+ * The versions of Java libraries to import, and their group.
  *
  * @generated from message wharfinger.imports.v1.ImportJavaLibrariesRequest
  */
@@ -26,7 +26,7 @@ export declare type ImportJavaLibrariesRequest = Message<"wharfinger.imports.v1.
   parent: string;
 
   /**
-   * At most 1000. Several may be about one version: its files are put together.
+   * The records, at most 1000. The files of several records of one version are merged.
    *
    * @generated from field: repeated wharfinger.imports.v1.LibraryVersion versions = 2;
    */
@@ -40,7 +40,7 @@ export declare type ImportJavaLibrariesRequest = Message<"wharfinger.imports.v1.
 export declare const ImportJavaLibrariesRequestSchema: GenMessage<ImportJavaLibrariesRequest>;
 
 /**
- * Versions of Python libraries, and where they belong.
+ * The versions of Python libraries to import, and their group.
  *
  * @generated from message wharfinger.imports.v1.ImportPythonLibrariesRequest
  */
@@ -53,7 +53,7 @@ export declare type ImportPythonLibrariesRequest = Message<"wharfinger.imports.v
   parent: string;
 
   /**
-   * At most 1000. Several may be about one version: its files are put together.
+   * The records, at most 1000. The files of several records of one version are merged.
    *
    * @generated from field: repeated wharfinger.imports.v1.LibraryVersion versions = 2;
    */
@@ -67,13 +67,13 @@ export declare type ImportPythonLibrariesRequest = Message<"wharfinger.imports.v
 export declare const ImportPythonLibrariesRequestSchema: GenMessage<ImportPythonLibrariesRequest>;
 
 /**
- * A version of a library, and what of it is on offer.
+ * A version of a library and its files.
  *
  * @generated from message wharfinger.imports.v1.LibraryVersion
  */
 export declare type LibraryVersion = Message<"wharfinger.imports.v1.LibraryVersion"> & {
   /**
-   * As its ecosystem writes it: `requests`, or `org.slf4j:slf4j-api`.
+   * The name in its ecosystem, such as `requests` or `org.slf4j:slf4j-api`.
    *
    * @generated from field: string name = 1;
    */
@@ -85,21 +85,21 @@ export declare type LibraryVersion = Message<"wharfinger.imports.v1.LibraryVersi
   version: string;
 
   /**
-   * What the library is for, in a line.
+   * The purpose of the library in one line.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Added to those that are known; one of the same name takes the place of the other.
+   * Added to the existing files. A file with the same name is replaced.
    *
    * @generated from field: repeated wharfinger.imports.v1.LibraryFile files = 4;
    */
   files: LibraryFile[];
 
   /**
-   * It carries security fixes of its own. Once said, it stays.
+   * The version has additional security fixes. Once set, it cannot be unset.
    *
    * @generated from field: bool remediated = 5;
    */
@@ -129,7 +129,7 @@ export declare type LibraryFile = Message<"wharfinger.imports.v1.LibraryFile"> &
   sizeBytes: bigint;
 
   /**
-   * When it was made. The version is as old as the oldest file that it first came with.
+   * The time when the file was built. The version gets the time of the oldest file in its first import.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
@@ -143,14 +143,13 @@ export declare type LibraryFile = Message<"wharfinger.imports.v1.LibraryFile"> &
 export declare const LibraryFileSchema: GenMessage<LibraryFile>;
 
 /**
- * Takes in libraries, many at a time. Each ecosystem has a method of its own, because each has a
- * capability of its own.
+ * Imports libraries in batches. Each ecosystem has its own method, because each has its own capability.
  *
  * @generated from service wharfinger.imports.v1.LibraryImportsService
  */
 export declare const LibraryImportsService: GenService<{
   /**
-   * Adds versions of Java libraries to a group. The artifacts that they belong to follow from them.
+   * Adds versions of Java libraries to a group. Their artifacts are created as needed.
    *
    * @generated from rpc wharfinger.imports.v1.LibraryImportsService.ImportJavaLibraries
    */
@@ -160,7 +159,7 @@ export declare const LibraryImportsService: GenService<{
     output: typeof OutcomeSchema;
   },
   /**
-   * Adds versions of Python libraries to a group. The artifacts that they belong to follow from them.
+   * Adds versions of Python libraries to a group. Their artifacts are created as needed.
    *
    * @generated from rpc wharfinger.imports.v1.LibraryImportsService.ImportPythonLibraries
    */

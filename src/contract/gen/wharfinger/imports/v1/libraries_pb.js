@@ -44,8 +44,7 @@ export const LibraryFileSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_imports_v1_libraries, 3);
 
 /**
- * Takes in libraries, many at a time. Each ecosystem has a method of its own, because each has a
- * capability of its own.
+ * Imports libraries in batches. Each ecosystem has its own method, because each has its own capability.
  *
  * @generated from service wharfinger.imports.v1.LibraryImportsService
  */

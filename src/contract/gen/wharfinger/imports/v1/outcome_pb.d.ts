@@ -11,8 +11,8 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_wharfinger_imports_v1_outcome: GenFile;
 
 /**
- * What became of the records of one batch. A record is taken whole or refused whole; a refusal does
- * not keep its neighbours out. Sending the same batch again changes nothing.
+ * The result of an import. Each record is either imported completely or refused. A refused record does
+ * not affect the others. Sending the same batch again changes nothing.
  *
  * @generated from message wharfinger.imports.v1.Outcome
  */
@@ -28,7 +28,7 @@ export declare type Outcome = Message<"wharfinger.imports.v1.Outcome"> & {
   updated: number;
 
   /**
-   * Were there already, just as sent.
+   * Records that are equal to the stored state.
    *
    * @generated from field: int32 unchanged = 3;
    */
@@ -47,34 +47,34 @@ export declare type Outcome = Message<"wharfinger.imports.v1.Outcome"> & {
 export declare const OutcomeSchema: GenMessage<Outcome>;
 
 /**
- * Why one record was not taken.
+ * The reason why a record was refused.
  *
  * @generated from message wharfinger.imports.v1.Refusal
  */
 export declare type Refusal = Message<"wharfinger.imports.v1.Refusal"> & {
   /**
-   * Its place in the batch, from 0.
+   * The index of the record in the batch, from 0.
    *
    * @generated from field: int32 index = 1;
    */
   index: number;
 
   /**
-   * What the record calls itself, where it does.
+   * The id in the record, if it has one.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * The field at fault, such as `events[2].fixed.fixed_version`.
+   * The invalid field, such as `events[2].fixed.fixed_version`.
    *
    * @generated from field: string field = 3;
    */
   field: string;
 
   /**
-   * What is wrong with it, and what would be right.
+   * What is wrong with the field, and what is valid.
    *
    * @generated from field: string reason = 4;
    */

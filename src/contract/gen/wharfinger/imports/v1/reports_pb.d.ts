@@ -25,7 +25,7 @@ export declare type ImportReportsRequest = Message<"wharfinger.imports.v1.Import
   parent: string;
 
   /**
-   * At most 100.
+   * The reports, at most 100.
    *
    * @generated from field: repeated wharfinger.imports.v1.ReportFile reports = 2;
    */
@@ -39,20 +39,20 @@ export declare type ImportReportsRequest = Message<"wharfinger.imports.v1.Import
 export declare const ImportReportsRequestSchema: GenMessage<ImportReportsRequest>;
 
 /**
- * A report as the scanner wrote it.
+ * A report in the format of its scanner.
  *
  * @generated from message wharfinger.imports.v1.ReportFile
  */
 export declare type ReportFile = Message<"wharfinger.imports.v1.ReportFile"> & {
   /**
-   * The JSON text, as it is or compressed with gzip; at most 32 MiB of text.
+   * The JSON text, optionally compressed with gzip. Uncompressed it has at most 32 MiB.
    *
    * @generated from field: bytes content = 1;
    */
   content: Uint8Array;
 
   /**
-   * The digest of the image; when absent, the first that the report itself names and the repo has.
+   * The digest of the image. By default, the first digest in the report that exists in the repo.
    *
    * @generated from field: string digest = 2;
    */
@@ -66,7 +66,7 @@ export declare type ReportFile = Message<"wharfinger.imports.v1.ReportFile"> & {
 export declare const ReportFileSchema: GenMessage<ReportFile>;
 
 /**
- * Takes in the vulnerability reports of scanners. ReportsService reads them.
+ * Imports the vulnerability reports of scanners. ReportsService returns them.
  *
  * @generated from service wharfinger.imports.v1.ReportImportsService
  */

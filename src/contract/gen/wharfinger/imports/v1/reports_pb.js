@@ -29,7 +29,7 @@ export const ReportFileSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_imports_v1_reports, 1);
 
 /**
- * Takes in the vulnerability reports of scanners. ReportsService reads them.
+ * Imports the vulnerability reports of scanners. ReportsService returns them.
  *
  * @generated from service wharfinger.imports.v1.ReportImportsService
  */

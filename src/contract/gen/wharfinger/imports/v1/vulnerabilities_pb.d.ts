@@ -13,7 +13,7 @@ import type { OutcomeSchema } from "./outcome_pb.js";
 export declare const file_wharfinger_imports_v1_vulnerabilities: GenFile;
 
 /**
- * What is known of vulnerabilities, and where it belongs.
+ * The vulnerability metadata to import, and its group.
  *
  * @generated from message wharfinger.imports.v1.ImportVulnerabilitiesRequest
  */
@@ -26,7 +26,7 @@ export declare type ImportVulnerabilitiesRequest = Message<"wharfinger.imports.v
   parent: string;
 
   /**
-   * At most 1000. A record replaces what the organization knew under its id, and every field of it counts.
+   * The records, at most 1000. A record replaces all fields of the organization's metadata with the same id.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.VulnerabilityMetadata vulnerabilities = 2;
    */
@@ -40,14 +40,14 @@ export declare type ImportVulnerabilitiesRequest = Message<"wharfinger.imports.v
 export declare const ImportVulnerabilitiesRequestSchema: GenMessage<ImportVulnerabilitiesRequest>;
 
 /**
- * Takes in what is known of vulnerabilities, many at a time.
+ * Imports vulnerability metadata in batches.
  *
  * @generated from service wharfinger.imports.v1.VulnerabilityImportsService
  */
 export declare const VulnerabilityImportsService: GenService<{
   /**
-   * Makes what a group knows of vulnerabilities what the records say. All of a batch is stored, or nothing. Whoever may
-   * import advisories may also explain the vulnerabilities in them.
+   * Creates and replaces the vulnerability metadata of a group. A batch is stored in one transaction. The capabilities
+   * are those for importing advisories, because vulnerability metadata describes the vulnerabilities in them.
    *
    * @generated from rpc wharfinger.imports.v1.VulnerabilityImportsService.ImportVulnerabilities
    */

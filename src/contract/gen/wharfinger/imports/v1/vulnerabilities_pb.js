@@ -23,7 +23,7 @@ export const ImportVulnerabilitiesRequestSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_imports_v1_vulnerabilities, 0);
 
 /**
- * Takes in what is known of vulnerabilities, many at a time.
+ * Imports vulnerability metadata in batches.
  *
  * @generated from service wharfinger.imports.v1.VulnerabilityImportsService
  */

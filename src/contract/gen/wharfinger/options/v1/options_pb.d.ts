@@ -13,39 +13,47 @@ import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_wharfinger_options_v1_options: GenFile;
 
 /**
- * The rule a caller is checked against before the method runs.
+ * The access rule, which is checked before the method runs.
  *
  * @generated from message wharfinger.options.v1.Access
  */
 export declare type Access = Message<"wharfinger.options.v1.Access"> & {
   /**
-   * The caller needs all of them.
+   * The capabilities that the caller needs, all of them.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 1;
    */
   capabilities: Capability[];
 
   /**
-   * There is no one place to check: the method narrows its answer to what the caller reaches.
+   * The capabilities are not checked at one scope: the method restricts its result to the reach of the caller.
    *
    * @generated from field: bool unscoped = 2;
    */
   unscoped: boolean;
 
   /**
-   * Anyone may call, even without a token.
+   * The method needs no token.
    *
    * @generated from field: bool public = 3;
    */
   public: boolean;
 
   /**
-   * With `public`: whoever sends a token is recognized by it, and may be shown more. Otherwise a token
-   * is not even looked at.
+   * With `public`: a token is verified and identifies the caller, so that the response may contain more.
+   * Without it, a token is ignored.
    *
    * @generated from field: bool recognizes_caller = 4;
    */
   recognizesCaller: boolean;
+
+  /**
+   * With `unscoped`, for a method that is not a List: describes what the operation checks itself.
+   * Without it, the server does not start.
+   *
+   * @generated from field: string handler_check = 5;
+   */
+  handlerCheck: string;
 };
 
 /**
@@ -55,7 +63,7 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
 export declare const AccessSchema: GenMessage<Access>;
 
 /**
- * The CloudEvent that a successful call leaves behind.
+ * The CloudEvent that a successful call emits.
  *
  * @generated from message wharfinger.options.v1.Event
  */
@@ -68,7 +76,7 @@ export declare type Event = Message<"wharfinger.options.v1.Event"> & {
   type: string;
 
   /**
-   * CloudEvents extension attributes that the event carries, such as `group`.
+   * The CloudEvents extension attributes of the event, such as `group`.
    *
    * @generated from field: repeated string extensions = 2;
    */
@@ -107,7 +115,7 @@ export enum Audience {
   CUSTOMER = 1,
 
   /**
-   * Only whoever runs the server.
+   * Only the operator of the server.
    *
    * @generated from enum value: AUDIENCE_INTERNAL = 2;
    */
@@ -120,22 +128,22 @@ export enum Audience {
 export declare const AudienceSchema: GenEnum<Audience>;
 
 /**
- * Who may call the method. Every method carries it; the server refuses to start otherwise.
+ * Who may call the method. Every method must have it, otherwise the server does not start.
  *
  * @generated from extension: wharfinger.options.v1.Access access = 50001;
  */
 export declare const access: GenExtension<MethodOptions, Access>;
 
 /**
- * What the method announces when it succeeds.
+ * The event that a successful call emits.
  *
  * @generated from extension: wharfinger.options.v1.Event event = 50002;
  */
 export declare const event: GenExtension<MethodOptions, Event>;
 
 /**
- * The request field whose uid is the place where the caller needs the capabilities. On a message
- * field, the mark inside that message is followed.
+ * Marks the request field whose uid is the scope. If the field is a message, a field of the message
+ * must be marked too.
  *
  * @generated from extension: bool scope = 50003;
  */

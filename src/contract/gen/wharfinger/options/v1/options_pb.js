@@ -10,7 +10,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file wharfinger/options/v1/options.proto.
  */
 export const file_wharfinger_options_v1_options = /*@__PURE__*/
-  fileDesc("CiN3aGFyZmluZ2VyL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIVd2hhcmZpbmdlci5vcHRpb25zLnYxIoABCgZBY2Nlc3MSOQoMY2FwYWJpbGl0aWVzGAEgAygOMiMuY2hhaW5ndWFyZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eRIQCgh1bnNjb3BlZBgCIAEoCBIOCgZwdWJsaWMYAyABKAgSGQoRcmVjb2duaXplc19jYWxsZXIYBCABKAgiXAoFRXZlbnQSDAoEdHlwZRgBIAEoCRISCgpleHRlbnNpb25zGAIgAygJEjEKCGF1ZGllbmNlGAMgASgOMh8ud2hhcmZpbmdlci5vcHRpb25zLnYxLkF1ZGllbmNlKlIKCEF1ZGllbmNlEhgKFEFVRElFTkNFX1VOU1BFQ0lGSUVEEAASFQoRQVVESUVOQ0VfQ1VTVE9NRVIQARIVChFBVURJRU5DRV9JTlRFUk5BTBACOlcKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyHS53aGFyZmluZ2VyLm9wdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3M6VAoFZXZlbnQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgLMhwud2hhcmZpbmdlci5vcHRpb25zLnYxLkV2ZW50UgVldmVudDo1CgVzY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIFc2NvcGViBnByb3RvMw", [file_capabilities_capabilities, file_google_protobuf_descriptor]);
+  fileDesc("CiN3aGFyZmluZ2VyL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIVd2hhcmZpbmdlci5vcHRpb25zLnYxIpcBCgZBY2Nlc3MSOQoMY2FwYWJpbGl0aWVzGAEgAygOMiMuY2hhaW5ndWFyZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eRIQCgh1bnNjb3BlZBgCIAEoCBIOCgZwdWJsaWMYAyABKAgSGQoRcmVjb2duaXplc19jYWxsZXIYBCABKAgSFQoNaGFuZGxlcl9jaGVjaxgFIAEoCSJcCgVFdmVudBIMCgR0eXBlGAEgASgJEhIKCmV4dGVuc2lvbnMYAiADKAkSMQoIYXVkaWVuY2UYAyABKA4yHy53aGFyZmluZ2VyLm9wdGlvbnMudjEuQXVkaWVuY2UqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAI6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzIdLndoYXJmaW5nZXIub3B0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyHC53aGFyZmluZ2VyLm9wdGlvbnMudjEuRXZlbnRSBWV2ZW50OjUKBXNjb3BlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjThgMgASgIUgVzY29wZWIGcHJvdG8z", [file_capabilities_capabilities, file_google_protobuf_descriptor]);
 
 /**
  * Describes the message wharfinger.options.v1.Access.
@@ -41,7 +41,7 @@ export const Audience = /*@__PURE__*/
   tsEnum(AudienceSchema);
 
 /**
- * Who may call the method. Every method carries it; the server refuses to start otherwise.
+ * Who may call the method. Every method must have it, otherwise the server does not start.
  *
  * @generated from extension: wharfinger.options.v1.Access access = 50001;
  */
@@ -49,7 +49,7 @@ export const access = /*@__PURE__*/
   extDesc(file_wharfinger_options_v1_options, 0);
 
 /**
- * What the method announces when it succeeds.
+ * The event that a successful call emits.
  *
  * @generated from extension: wharfinger.options.v1.Event event = 50002;
  */
@@ -57,8 +57,8 @@ export const event = /*@__PURE__*/
   extDesc(file_wharfinger_options_v1_options, 1);
 
 /**
- * The request field whose uid is the place where the caller needs the capabilities. On a message
- * field, the mark inside that message is followed.
+ * Marks the request field whose uid is the scope. If the field is a message, a field of the message
+ * must be marked too.
  *
  * @generated from extension: bool scope = 50003;
  */

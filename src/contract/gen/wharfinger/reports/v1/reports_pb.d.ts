@@ -13,13 +13,13 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_wharfinger_reports_v1_reports: GenFile;
 
 /**
- * Which reports to list, and how.
+ * Filters, order and page of a list of reports.
  *
  * @generated from message wharfinger.reports.v1.ListReportsRequest
  */
 export declare type ListReportsRequest = Message<"wharfinger.reports.v1.ListReportsRequest"> & {
   /**
-   * Where to look: below a group, or the reports of one repo.
+   * Filters by the position in the resource tree: the reports of a group, or of one repo.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
@@ -40,28 +40,28 @@ export declare type ListReportsRequest = Message<"wharfinger.reports.v1.ListRepo
   scanner: ScannerName;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first.
+   * The nextPageToken of the previous page; absent for the first page.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, such as `scan_time desc`; several are separated by commas.
+   * A field to sort by, such as `scan_time desc`. Several fields are separated by commas.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -86,21 +86,21 @@ export declare type ListReportsResponse = Message<"wharfinger.reports.v1.ListRep
   reports: Report[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -114,7 +114,7 @@ export declare type ListReportsResponse = Message<"wharfinger.reports.v1.ListRep
 export declare const ListReportsResponseSchema: GenMessage<ListReportsResponse>;
 
 /**
- * Which report to get.
+ * Names the report to return.
  *
  * @generated from message wharfinger.reports.v1.GetReportRequest
  */
@@ -132,7 +132,7 @@ export declare type GetReportRequest = Message<"wharfinger.reports.v1.GetReportR
 export declare const GetReportRequestSchema: GenMessage<GetReportRequest>;
 
 /**
- * One scan of one image. It belongs to the repo that its uid begins with, and outlives the image.
+ * One scan of one image. Its parent is the repo, so it is kept when the image is deleted.
  *
  * @generated from message wharfinger.reports.v1.Report
  */
@@ -155,28 +155,28 @@ export declare type Report = Message<"wharfinger.reports.v1.Report"> & {
   scanner?: Scanner | undefined;
 
   /**
-   * When the image was scanned: what the report says, or when it came in if it does not say.
+   * The time of the scan according to the report, or the time of the import if the report has none.
    *
    * @generated from field: google.protobuf.Timestamp scan_time = 4;
    */
   scanTime?: Timestamp | undefined;
 
   /**
-   * How many vulnerabilities there are of each severity; each counts once, in however many packages.
+   * The number of vulnerabilities by severity. A vulnerability in several packages is counted once.
    *
    * @generated from field: wharfinger.reports.v1.SeverityCounts counts = 5;
    */
   counts?: SeverityCounts | undefined;
 
   /**
-   * One for each package and vulnerability; only GetReport tells them.
+   * One for each package and vulnerability. Only GetReport returns them.
    *
    * @generated from field: repeated wharfinger.reports.v1.Finding findings = 6;
    */
   findings: Finding[];
 
   /**
-   * The SHA-256 of the report as it came in.
+   * The SHA-256 of the imported report.
    *
    * @generated from field: string content_digest = 7;
    */
@@ -200,7 +200,7 @@ export declare type Report = Message<"wharfinger.reports.v1.Report"> & {
 export declare const ReportSchema: GenMessage<Report>;
 
 /**
- * Who scanned, and with what knowledge.
+ * The scanner and its vulnerability database.
  *
  * @generated from message wharfinger.reports.v1.Scanner
  */
@@ -216,7 +216,7 @@ export declare type Scanner = Message<"wharfinger.reports.v1.Scanner"> & {
   version: string;
 
   /**
-   * When its vulnerability database was built.
+   * The time when its vulnerability database was built.
    *
    * @generated from field: google.protobuf.Timestamp database_time = 3;
    */
@@ -279,14 +279,14 @@ export declare const SeverityCountsSchema: GenMessage<SeverityCounts>;
  */
 export declare type Finding = Message<"wharfinger.reports.v1.Finding"> & {
   /**
-   * What the scanner calls the vulnerability, such as `CVE-2024-1234` or `GHSA-…`.
+   * The id that the scanner uses, such as `CVE-2024-1234` or `GHSA-…`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Other names of the same vulnerability.
+   * Other ids of the same vulnerability.
    *
    * @generated from field: repeated string aliases = 2;
    */
@@ -323,7 +323,7 @@ export declare type Finding = Message<"wharfinger.reports.v1.Finding"> & {
   urls: string[];
 
   /**
-   * Whose word it is, such as `debian:distro:debian:12` or `ghsa`.
+   * The source of the finding, such as `debian:distro:debian:12` or `ghsa`.
    *
    * @generated from field: string source = 9;
    */
@@ -355,7 +355,7 @@ export declare type Cvss = Message<"wharfinger.reports.v1.Cvss"> & {
   vector: string;
 
   /**
-   * The base score, from `0.0` to `10.0`; empty when nobody tells.
+   * The base score, from `0.0` to `10.0`; empty when it is unknown.
    *
    * @generated from field: string score = 3;
    */
@@ -411,7 +411,7 @@ export declare type Package = Message<"wharfinger.reports.v1.Package"> & {
 export declare const PackageSchema: GenMessage<Package>;
 
 /**
- * What helps against a vulnerability.
+ * The fix of a vulnerability.
  *
  * @generated from message wharfinger.reports.v1.Fix
  */
@@ -436,7 +436,7 @@ export declare type Fix = Message<"wharfinger.reports.v1.Fix"> & {
 export declare const FixSchema: GenMessage<Fix>;
 
 /**
- * The scanners whose reports are understood.
+ * The supported scanners.
  *
  * @generated from enum wharfinger.reports.v1.ScannerName
  */
@@ -463,7 +463,7 @@ export enum ScannerName {
 export declare const ScannerNameSchema: GenEnum<ScannerName>;
 
 /**
- * How bad a vulnerability is.
+ * The severity of a vulnerability.
  *
  * @generated from enum wharfinger.reports.v1.Severity
  */
@@ -541,8 +541,8 @@ export enum FixState {
 export declare const FixStateSchema: GenEnum<FixState>;
 
 /**
- * Reports say which vulnerabilities a scanner found in an image, and when. Every scan of an image is a
- * report of its own, so that its history stays.
+ * Reports contain the vulnerabilities that a scanner found in an image. Each scan of an image is a
+ * separate report, so that the history is kept.
  *
  * @generated from service wharfinger.reports.v1.ReportsService
  */
@@ -558,7 +558,7 @@ export declare const ReportsService: GenService<{
     output: typeof ListReportsResponseSchema;
   },
   /**
-   * Gets a report with its findings.
+   * Returns a report with its findings.
    *
    * @generated from rpc wharfinger.reports.v1.ReportsService.GetReport
    */

@@ -92,7 +92,7 @@ export const ScannerNameSchema = /*@__PURE__*/
   enumDesc(file_wharfinger_reports_v1_reports, 0);
 
 /**
- * The scanners whose reports are understood.
+ * The supported scanners.
  *
  * @generated from enum wharfinger.reports.v1.ScannerName
  */
@@ -106,7 +106,7 @@ export const SeveritySchema = /*@__PURE__*/
   enumDesc(file_wharfinger_reports_v1_reports, 1);
 
 /**
- * How bad a vulnerability is.
+ * The severity of a vulnerability.
  *
  * @generated from enum wharfinger.reports.v1.Severity
  */
@@ -128,8 +128,8 @@ export const FixState = /*@__PURE__*/
   tsEnum(FixStateSchema);
 
 /**
- * Reports say which vulnerabilities a scanner found in an image, and when. Every scan of an image is a
- * report of its own, so that its history stays.
+ * Reports contain the vulnerabilities that a scanner found in an image. Each scan of an image is a
+ * separate report, so that the history is kept.
  *
  * @generated from service wharfinger.reports.v1.ReportsService
  */

@@ -1,0 +1,13 @@
+import { CliError, ExitCode } from '../exit-codes.ts';
+
+/** Signs a token for the owner whose key the first start of the server saved in the data directory. */
+export async function ownerToken(data: string, options: { lifetimeSeconds?: number } = {}): Promise<string> {
+  const { mintOwnerToken, readOwner } = await import('../../identity/owner/owner-key.ts');
+  if ((await readOwner(data)) === undefined) {
+    throw new CliError(
+      ExitCode.unauthenticated,
+      `no owner in ${data}: start the server once with this data directory, or log in with 'wharf auth login'`,
+    );
+  }
+  return mintOwnerToken(data, options);
+}

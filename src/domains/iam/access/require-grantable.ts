@@ -1,0 +1,26 @@
+import { denied } from '../../../base/errors.ts';
+import { type CapabilitySet, capabilitiesIn, capabilityName, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
+import type { ReadContext } from '../../../resource/operation.ts';
+
+/** How many capabilities the message names. The metadata of the error names all. */
+const MAX_NAMES = 10;
+
+/**
+ * Refuses to give capabilities that the caller does not hold at `group`, which would be a privilege escalation. Every
+ * write that gives capabilities calls it: for a role, role binding, invite, default role or mapping.
+ */
+export function requireGrantable(
+  { caller }: Pick<ReadContext, 'caller'>,
+  capabilities: CapabilitySet,
+  group: string,
+): void {
+  const missing = caller.lacks(capabilities, group);
+  if (missing === NO_CAPABILITIES) return;
+  const names = capabilitiesIn(missing).map(capabilityName);
+  const more = names.length - MAX_NAMES;
+  const listed = names.slice(0, MAX_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  throw denied(`you cannot grant ${listed} on ${group}, because you do not hold it there; ask an owner`, {
+    capabilities: names.join(', '),
+    scope: group,
+  });
+}

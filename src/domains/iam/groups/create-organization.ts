@@ -1,0 +1,29 @@
+import { denied } from '../../../base/errors.ts';
+import { parentOf, ROOT } from '../../../base/uid.ts';
+import { capabilitiesIn } from '../../../contract/capabilities.ts';
+import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
+import type { Caller } from '../../../resource/caller.ts';
+import type { WriteContext } from '../../../resource/operation.ts';
+import { type BuiltinRole, OPERATOR, OWNER } from '../roles/builtin-roles.ts';
+
+/** Refuses a caller that cannot create an organization. */
+export function requireCanCreateOrganization({ caller }: Pick<WriteContext, 'caller'>): void {
+  const problem = createOrganizationProblem(caller);
+  if (problem) throw denied(problem);
+}
+
+/** Why the caller cannot create an organization; undefined when it can. */
+export function createOrganizationProblem(caller: Caller): string | undefined {
+  // Such an identity has no access outside of its group, so it could not own the organization.
+  if (parentOf(caller.uid) !== ROOT) {
+    return 'an identity that belongs to a group cannot create an organization; set parent to the uid of a group';
+  }
+  if (caller.reach([Capability.CAP_IAM_GROUPS_CREATE]).length === 0) {
+    return 'creating an organization needs groups.create on some group; ask an owner for a role with it';
+  }
+  return undefined;
+}
+
+/** The role that the founder of an organization gets at it: OPERATOR for an operator of the server, else OWNER. */
+export const founderRole = (caller: Caller): BuiltinRole =>
+  caller.reach(capabilitiesIn(OPERATOR.capabilities)).length > 0 ? OPERATOR : OWNER;

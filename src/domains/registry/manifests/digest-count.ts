@@ -1,9 +1,0 @@
-import { rangeBelow } from '../../../base/uid.ts';
-import type { Reader } from '../../../store/store.ts';
-
-const COUNT = 'SELECT count(*) AS n FROM manifest WHERE repo = $1 OR (repo > $2 AND repo < $3)';
-
-/** How many manifests there are in a repo, or in all repos below a group. */
-export async function countManifests(db: Reader, uid: string): Promise<number> {
-  return (await db.get<{ n: number }>(COUNT, uid, ...rangeBelow(uid)))?.n ?? 0;
-}

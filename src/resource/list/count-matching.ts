@@ -1,0 +1,18 @@
+import type { Reader } from '../../store/store.ts';
+import type { Resource } from '../definition.ts';
+import type { ListConditions } from './conditions.ts';
+import { indexedPlan } from './indexed-plan.ts';
+import { UNORDERED } from './order.ts';
+import { visibleRange } from './visible-range.ts';
+
+/** Counts the resources within reach that meet the conditions, from the sizes of lists where possible. */
+export async function countMatching(
+  db: Reader,
+  resource: Resource,
+  reach: readonly string[],
+  conditions: ListConditions,
+): Promise<number> {
+  const range = visibleRange(resource, undefined, reach);
+  if (!('collections' in range)) return 0;
+  return (await indexedPlan(db, resource, range, conditions, UNORDERED)).total();
+}

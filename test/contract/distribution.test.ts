@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { file_wharfinger_registry_v1_distribution } from '../../src/contract/gen/wharfinger/registry/v1/distribution_pb.js';
+import { methodTable } from '../../src/contract/method-table.ts';
+import { routeOf } from '../../src/oci/http/routes.ts';
+
+/** A path that a route template of the contract matches. */
+const examplePath = (template: string): string =>
+  template
+    .replace('{name=**}', 'org/group/app')
+    .replace('{digest}', `sha256:${'a'.repeat(64)}`)
+    .replace('{tag}', 'v1')
+    .replace('{reference}', 'v1')
+    .replace('{upload}', 'id');
+
+const kinds: Readonly<Record<string, string>> = {
+  GetVersion: 'version',
+  IssueToken: 'token',
+  ListRepositories: 'catalog',
+  GetManifest: 'manifest',
+  GetManifestByTag: 'tagged manifest',
+  PutManifest: 'tagged manifest',
+  DeleteManifest: 'manifest',
+  DeleteManifestByTag: 'tagged manifest',
+  GetBlob: 'blob',
+  DeleteBlob: 'blob',
+  BeginUpload: 'uploads',
+  GetUpload: 'upload',
+  AppendUpload: 'upload',
+  FinishUpload: 'upload',
+  CancelUpload: 'upload',
+  ListRepositoryTags: 'tags',
+  ListReferrers: 'referrers',
+};
+
+test('the registry serves the routes that the contract declares for the OCI distribution API', () => {
+  const methods = methodTable([file_wharfinger_registry_v1_distribution]);
+  assert.deepEqual(methods.map(({ desc }) => desc.name).sort(), Object.keys(kinds).sort());
+  for (const { desc, routes } of methods) {
+    for (const { template } of routes) {
+      const route = routeOf(examplePath(template));
+      assert.equal(route?.kind, kinds[desc.name], template);
+      if (route && 'name' in route) assert.equal(route.name, 'org/group/app');
+    }
+  }
+});
