@@ -1,6 +1,6 @@
 /**
- * Importing advisories over REST, and listing them by each filter: `node bench/advisories.ts [count]`. With
- * WHARF_DATABASE_URL set to an empty PostgreSQL database, only how fast that takes them in.
+ * Imports advisories over REST and lists them by each filter: `node bench/advisories.ts [count]`.
+ * If WHARF_DATABASE_URL is the URL of an empty PostgreSQL database, it measures only the import.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,19 +10,19 @@ import { AdvisorySchema } from '../src/contract/gen/chainguard/platform/vulnerab
 import { mintOwnerToken, readOwner } from '../src/identity/owner/owner-key.ts';
 import { spawnServer } from '../test/support/process.ts';
 import { advisoryRecord } from './advisory-records.ts';
+import { compareInTurn } from './lib/compare.ts';
 import { cpuSeconds } from './lib/cpu.ts';
-import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { type BenchmarkResult, formatFigure, runSuite, type Suite } from './lib/result.ts';
 
-const SMALL = 2_000;
-const BIG = Number(process.argv[2] ?? 200_000);
+const SMALL_COUNT = 2_000;
+const LARGE_COUNT = Number(process.argv[2] ?? 200_000);
 const BATCH = 1_000;
-/** So many batches are on their way at a time: the next is there when the server has done with one. */
-const AHEAD = 2;
+/** Two batches are sent concurrently, so that the server never waits for the next one. */
+const CONCURRENT_BATCHES = 2;
 const ROUNDS = 7;
 const REQUESTS = 15;
 
-/** Each filter by itself, with values that many or few advisories have. */
+/** Each filter alone, some with frequent and some with rare values. */
 const FILTERS = [
   '',
   'advisory_ids=CGA-2222-2222-2222',
@@ -37,42 +37,46 @@ const FILTERS = [
   'event_review_states=REVIEW_STATE_APPROVED',
   'event_authors=analyst-7',
   'exclude_event_authors=analyst-7',
-  'event_reviewers=nobody',
+  'event_reviewers=unknown',
   'event_types=EVENT_TYPE_FILTER_FIXED',
   'latest_event_type=EVENT_TYPE_FILTER_DETECTION',
   'query=component',
   'query=CVE-2024-77',
 ];
 
-interface Shelf {
-  /** Advisories taken in per second. */
+/** A server with imported advisories. */
+interface ImportedServer {
+  /** Imported advisories per second. */
   readonly rate: number;
+  /** The same for the last tenth of them. */
   readonly lastRate: number;
-  /** The same by the processor time of the server, which tells more on a busy machine. */
+  /** Imported advisories per second of processor time, which is more reliable on a busy machine. */
   readonly cpuRate: number;
-  /** Milliseconds that a page takes. */
-  page(filter: string): Promise<number>;
+  /** Returns the milliseconds of one list request. */
+  timePage(filter: string): Promise<number>;
   remove(): Promise<void>;
 }
 
-/** A server in a process of its own that has taken in `count` advisories. */
-async function shelf(count: number): Promise<Shelf> {
+/** Starts a server in a separate process and imports `count` advisories. */
+async function startWithAdvisories(count: number): Promise<ImportedServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'wharf-bench-'));
   const databaseUrl = process.env.WHARF_DATABASE_URL;
   const server = await spawnServer({ dataDir, databaseUrl, remove: async () => {} });
   const { organization = '' } = (await readOwner(dataDir)) ?? {};
   const headers = { authorization: `Bearer ${await mintOwnerToken(dataDir)}`, 'content-type': 'application/json' };
-  const place = `${server.url}/wharfinger/v1/imports/${await newGroup(server.url, organization, headers)}/advisories`;
+  const group = await newGroup(server.url, organization, headers);
+  const importUrl = `${server.url}/wharfinger/v1/imports/${group}/advisories`;
 
   const send = async (from: number): Promise<void> => {
     const records = Array.from({ length: Math.min(BATCH, count - from) }, (_, i) =>
       toJsonString(AdvisorySchema, advisoryRecord(from + i)),
     );
-    const answer = await fetch(place, { method: 'POST', headers, body: `{"advisories":[${records.join()}]}` });
-    const outcome = (await answer.json()) as { created?: number };
-    if (outcome.created !== records.length) throw new Error(`not imported: ${JSON.stringify(outcome).slice(0, 500)}`);
+    const response = await fetch(importUrl, { method: 'POST', headers, body: `{"advisories":[${records.join()}]}` });
+    const outcome = (await response.json()) as { created?: number };
+    if (outcome.created !== records.length)
+      throw new Error(`the import failed: ${JSON.stringify(outcome).slice(0, 500)}`);
   };
-  const take = async (from: number, to: number): Promise<number> => {
+  const importRange = async (from: number, to: number): Promise<number> => {
     const started = performance.now();
     let next = from;
     const sender = async (): Promise<void> => {
@@ -82,29 +86,29 @@ async function shelf(count: number): Promise<Shelf> {
         await send(at);
       }
     };
-    await Promise.all(Array.from({ length: AHEAD }, sender));
+    await Promise.all(Array.from({ length: CONCURRENT_BATCHES }, sender));
     return ((to - from) * 1000) / (performance.now() - started);
   };
 
   const pid = server.process.pid ?? 0;
   const startedCpu = cpuSeconds(pid) ?? Number.NaN;
   const started = performance.now();
-  const last = Math.floor((count * 0.9) / BATCH) * BATCH;
-  await take(0, last);
-  const lastRate = await take(last, count);
+  const lastTenth = Math.floor((count * 0.9) / BATCH) * BATCH;
+  await importRange(0, lastTenth);
+  const lastRate = await importRange(lastTenth, count);
   const rate = (count * 1000) / (performance.now() - started);
   const cpuRate = count / ((cpuSeconds(pid) ?? Number.NaN) - startedCpu);
   return {
     rate,
     lastRate,
     cpuRate,
-    async page(filter) {
+    async timePage(filter) {
       const url = `${server.url}/vulnerabilities/v2/advisories?order_by=update_time%20desc&${filter}`;
       const from = performance.now();
       for (let i = 0; i < REQUESTS; i++) {
-        const answer = await fetch(url, { headers });
-        if (!answer.ok) throw new Error(`${filter}: ${await answer.text()}`);
-        await answer.arrayBuffer();
+        const response = await fetch(url, { headers });
+        if (!response.ok) throw new Error(`${filter}: ${await response.text()}`);
+        await response.arrayBuffer();
       }
       return (performance.now() - from) / REQUESTS;
     },
@@ -117,51 +121,54 @@ async function shelf(count: number): Promise<Shelf> {
 
 async function newGroup(url: string, parent: string, headers: Record<string, string>): Promise<string> {
   const body = JSON.stringify({ name: 'advisories' });
-  const answer = await fetch(`${url}/iam/v2/groups/${parent}`, { method: 'POST', headers, body });
-  return ((await answer.json()) as { uid: string }).uid;
+  const response = await fetch(`${url}/iam/v2/groups/${parent}`, { method: 'POST', headers, body });
+  return ((await response.json()) as { uid: string }).uid;
 }
 
 export const advisories: Suite = async (print) => {
-  const big = await shelf(BIG);
-  const results: Result[] = [
+  const large = await startWithAdvisories(LARGE_COUNT);
+  const results: BenchmarkResult[] = [
     {
-      benchmark: `import of ${BIG} advisories over REST`,
-      value: big.rate,
+      benchmark: `import of ${LARGE_COUNT} advisories over REST`,
+      value: large.rate,
       unit: 'advisories/s',
-      bar: { atLeast: process.env.WHARF_DATABASE_URL ? 0 : 3_000 },
-      figures: `${short(big.lastRate)}/s for the last tenth, ${short(big.cpuRate)} per second of processor time`,
+      limit: { atLeast: process.env.WHARF_DATABASE_URL ? 0 : 3_000 },
+      figures: [
+        `${formatFigure(large.lastRate)}/s for the last tenth`,
+        `${formatFigure(large.cpuRate)} per second of processor time`,
+      ].join(', '),
     },
   ];
-  print(`${BIG} imported`);
+  print(`${LARGE_COUNT} imported`);
   try {
-    if (!process.env.WHARF_DATABASE_URL) results.push(...(await compare(big)));
+    if (!process.env.WHARF_DATABASE_URL) results.push(...(await compare(large)));
   } finally {
-    await big.remove();
+    await large.remove();
   }
   return results;
 };
 
-async function compare(big: Shelf): Promise<Result[]> {
-  const small = await shelf(SMALL);
-  const results: Result[] = [
-    { benchmark: `import of ${SMALL} advisories over REST`, value: small.rate, unit: 'advisories/s' },
+async function compare(large: ImportedServer): Promise<BenchmarkResult[]> {
+  const small = await startWithAdvisories(SMALL_COUNT);
+  const results: BenchmarkResult[] = [
+    { benchmark: `import of ${SMALL_COUNT} advisories over REST`, value: small.rate, unit: 'advisories/s' },
   ];
   try {
     for (const filter of FILTERS) {
-      await small.page(filter);
-      await big.page(filter);
-      const { ratio, a, b } = await interleaved(
+      await small.timePage(filter);
+      await large.timePage(filter);
+      const { ratio, a, b } = await compareInTurn(
         ROUNDS,
-        () => big.page(filter),
-        () => small.page(filter),
+        () => large.timePage(filter),
+        () => small.timePage(filter),
       );
       results.push({
-        benchmark: `list by ${filter || 'nothing'}, newest first, of ${BIG}`,
-        baseline: `that of ${SMALL}`,
+        benchmark: `list with ${filter || 'no filter'}, newest first, of ${LARGE_COUNT} advisories`,
+        baseline: `the same with ${SMALL_COUNT} advisories`,
         value: ratio,
         unit: 'times the time',
-        bar: { atMost: 2 },
-        figures: `${short(a)} ms against ${short(b)} ms`,
+        limit: { atMost: 2 },
+        figures: `${formatFigure(a)} ms against ${formatFigure(b)} ms`,
       });
     }
   } finally {
@@ -170,4 +177,4 @@ async function compare(big: Shelf): Promise<Result[]> {
   return results;
 }
 
-if (import.meta.main) await runAlone(advisories);
+if (import.meta.main) await runSuite(advisories);

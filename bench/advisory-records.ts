@@ -8,18 +8,18 @@ import {
 } from '../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { deriveAdvisoryId } from '../src/domains/vulnerabilities/advisory-id.ts';
 
-/** As in the public database of this ecosystem: some 19 advisories to a package. */
-const PER_PACKAGE = 19;
-const BEGIN = Date.UTC(2024, 0, 1);
+/** The average in the public database of this ecosystem. */
+const ADVISORIES_PER_PACKAGE = 19;
+const FIRST_EVENT_TIME = Date.UTC(2024, 0, 1);
 
 type Init = Parameters<typeof create<typeof AdvisorySchema>>[1];
 type EventInit = Partial<Omit<AdvisoryEvent, '$typeName'>>;
 
-/** The i-th advisory of a database that looks like a real one; always the same. */
+/** Returns the i-th advisory of a synthetic database, which is always the same. */
 export function advisoryRecord(i: number): Advisory {
-  const pkg = Math.floor(i / PER_PACKAGE);
+  const pkg = Math.floor(i / ADVISORIES_PER_PACKAGE);
   const component = `component-${(i * 7) % 5_000}`;
-  const events = [detected(i, component), concluded(i)];
+  const events = [detectionEvent(i, component), lastEvent(i)];
   const init = {
     advisoryId: deriveAdvisoryId('bench', String(i)),
     artifactName: `package-${pkg}`,
@@ -35,9 +35,9 @@ export function advisoryRecord(i: number): Advisory {
   return create(AdvisorySchema, init as Init);
 }
 
-const detected = (i: number, component: string): EventInit => ({
+const detectionEvent = (i: number, component: string): EventInit => ({
   author: `analyst-${i % 20}`,
-  createTime: timestampFromMs(BEGIN + i * 1000),
+  createTime: timestampFromMs(FIRST_EVENT_TIME + i * 1000),
   reviewState: ReviewState.APPROVED,
   type: {
     case: 'detection',
@@ -50,9 +50,9 @@ const detected = (i: number, component: string): EventInit => ({
   } as AdvisoryEvent['type'],
 });
 
-const concluded = (i: number): EventInit => ({
+const lastEvent = (i: number): EventInit => ({
   author: `analyst-${i % 20}`,
-  createTime: timestampFromMs(BEGIN + i * 1000 + 60_000),
+  createTime: timestampFromMs(FIRST_EVENT_TIME + i * 1000 + 60_000),
   reviewState: ReviewState.APPROVED,
   type: (i % 5 === 0
     ? { case: 'fixNotPlanned', value: { note: 'The authors of the component no longer maintain this version.' } }

@@ -1,6 +1,6 @@
 /**
- * Pushes and pulls against the bare work they cannot do without, in one run: node bench/blobs.ts [MiB] [rounds].
- * Rounds alternate and the best of each counts, so that a busy machine disturbs the ratios little.
+ * Pushes and pulls of blobs, compared with the operations that they need at least: node bench/blobs.ts [MiB] [rounds].
+ * All are measured in each round, and the best time of each counts, so other load on the machine has little effect.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -15,11 +15,11 @@ const rounds = Number(process.argv[3] ?? 7);
 const SMALL_BLOBS = 100;
 
 const root = await mkdtemp(join(tmpdir(), 'wharf-bench-'));
-const bare = join(root, 'bare');
+const baselineFile = join(root, 'baseline');
 const scratch = join(root, 'scratch');
 const blobs = await openFilesystemBlobs(root);
 
-// As a socket gives them: 64 KiB each.
+// Chunks of 64 KiB, as a socket delivers them.
 const chunks = Array.from({ length: 16 }, () => randomBytes(65_536));
 const small = Array.from({ length: SMALL_BLOBS }, () => randomBytes(4_096));
 async function* layer() {
@@ -50,35 +50,35 @@ async function push(source: AsyncIterable<Uint8Array>, digest: string): Promise<
   await blobs.finish(id, digest);
 }
 
-async function* only(content: Uint8Array) {
+async function* singleChunk(content: Uint8Array) {
   yield content;
 }
 
-async function smallBare(): Promise<void> {
+async function writeSmallFiles(): Promise<void> {
   for (const content of small) {
-    await hashAndWrite(only(content), scratch);
+    await hashAndWrite(singleChunk(content), scratch);
     await rename(scratch, `${scratch}.done`);
     await syncDirectory(root);
   }
 }
 
-async function smallPush(): Promise<void> {
+async function pushSmallBlobs(): Promise<void> {
   for (const content of small) {
-    await push(only(content), `sha256:${createHash('sha256').update(content).digest('hex')}`);
+    await push(singleChunk(content), `sha256:${createHash('sha256').update(content).digest('hex')}`);
   }
 }
 
 const digest = await hashOnly();
-await hashAndWrite(layer(), bare);
+await hashAndWrite(layer(), baselineFile);
 
-const contenders: Record<string, () => Promise<unknown>> = {
+const measurements: Record<string, () => Promise<unknown>> = {
   'hash only': hashOnly,
   'hash, write, sync': () => hashAndWrite(layer(), scratch),
   push: () => push(layer(), digest),
-  'small: hash, write, sync, rename, sync': smallBare,
-  'small: push': smallPush,
-  'bare read stream': async () => {
-    for await (const _ of createReadStream(bare, { highWaterMark: 1024 * 1024 }));
+  'small: hash, write, sync, rename, sync': writeSmallFiles,
+  'small: push': pushSmallBlobs,
+  'plain read stream': async () => {
+    for await (const _ of createReadStream(baselineFile, { highWaterMark: 1024 * 1024 }));
   },
   'pull as stream': async () => {
     for await (const _ of (await blobs.open(digest)).stream());
@@ -88,8 +88,8 @@ const contenders: Record<string, () => Promise<unknown>> = {
 
 const best = new Map<string, number>();
 for (let round = 0; round < rounds; round++) {
-  for (const [name, run] of Object.entries(contenders)) {
-    // Giving the space of an old file back takes time that is not the contender's.
+  for (const [name, run] of Object.entries(measurements)) {
+    // Deletes the old file outside of the measured time.
     await rm(scratch, { force: true });
     if (name === 'push') await blobs.remove(digest);
     const start = performance.now();
@@ -100,17 +100,17 @@ for (let round = 0; round < rounds; round++) {
 await rm(root, { recursive: true });
 
 const print = (line: string): boolean => process.stdout.write(`${line}\n`);
-const ratio = (ours: string, baseline: string): void => {
-  const times = (best.get(baseline) ?? 0) / (best.get(ours) ?? 1);
-  print(`${ours.padEnd(16)} ${times.toFixed(2)} x the speed of: ${baseline}`);
+const printRatio = (name: string, baseline: string): void => {
+  const times = (best.get(baseline) ?? 0) / (best.get(name) ?? 1);
+  print(`${name.padEnd(16)} ${times.toFixed(2)} x the speed of: ${baseline}`);
 };
 for (const [name, milliseconds] of best) {
   const [amount, unit] = name.startsWith('small') ? [SMALL_BLOBS, 'blobs/s'] : [mebibytes, 'MiB/s'];
   print(`${name.padEnd(40)} ${((amount / milliseconds) * 1_000).toFixed(0).padStart(6)} ${unit}`);
 }
-ratio('push', 'hash only');
-ratio('push', 'hash, write, sync');
-ratio('small: push', 'small: hash, write, sync, rename, sync');
-ratio('pull as stream', 'bare read stream');
-ratio('pull by copyTo', 'bare read stream');
-print(`most memory      ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB resident`);
+printRatio('push', 'hash only');
+printRatio('push', 'hash, write, sync');
+printRatio('small: push', 'small: hash, write, sync, rename, sync');
+printRatio('pull as stream', 'plain read stream');
+printRatio('pull by copyTo', 'plain read stream');
+print(`peak memory      ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB resident`);

@@ -1,5 +1,7 @@
-// How fast events reach a sink on this machine, against bare requests to the same sink; and what the event of a create
-// costs whoever waits for the create, against the same create without one. On SQLite, in one process.
+/**
+ * Deliveries per second to sinks on this machine, compared with plain requests to the same sinks. And the latency of a
+ * create with its event, compared with the same create without an event. On SQLite, in one process.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -32,14 +34,14 @@ import { standardOperations } from '../src/resource/standard-methods.ts';
 import { insert } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
-import { startChild } from './lib/child.ts';
-import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { interleaved } from './lib/rounds.ts';
+import { startChildProgram } from './lib/child-program.ts';
+import { compareInTurn } from './lib/compare.ts';
+import { type BenchmarkResult, formatFigure, runSuite, type Suite } from './lib/result.ts';
 
 const ROUNDS = 3;
 const EVENTS = 2000;
 const SINKS = 20;
-/** Short and many: what disturbs the machine then disturbs few of them. */
+/** Many short rounds: a short disturbance of the machine affects few of them. */
 const CREATE_ROUNDS = 15;
 const CREATES = 200;
 
@@ -49,11 +51,11 @@ const key = Buffer.alloc(32, 7);
 export const events: Suite = async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'wharf-bench-'));
   const store = await openStore({ dataDir });
-  const sink = startChild('bare-http.ts');
-  const port = await sink.ask<number>({ headers: { 'content-length': 0 }, body: '' });
-  const places = await subscribe(store, `http://127.0.0.1:${port}/`);
+  const sink = startChildProgram('baseline-http.ts');
+  const port = await sink.request<number>({ headers: { 'content-length': 0 }, body: '' });
+  const groupUids = await createSubscribedGroups(store, `http://127.0.0.1:${port}/`);
   try {
-    return [await deliveries(store, places, port), await creates(store)];
+    return [await measureDeliveries(store, groupUids, port), await measureCreates(store)];
   } finally {
     await sink.stop();
     await store.close();
@@ -61,27 +63,27 @@ export const events: Suite = async () => {
   }
 };
 
-/** Groups with a subscription each. */
-async function subscribe(store: Store, sink: string): Promise<string[]> {
-  const places = Array.from({ length: SINKS }, () => newUid(ROOT));
+/** Creates groups with one subscription each, and returns their uids. */
+async function createSubscribedGroups(store: Store, sink: string): Promise<string[]> {
+  const groupUids = Array.from({ length: SINKS }, () => newUid(ROOT));
   await store.write(async (tx) => {
-    for (const [at, uid] of places.entries()) {
+    for (const [at, uid] of groupUids.entries()) {
       const now = systemClock();
-      await insert(tx, groups, { message: create(GroupSchema, { name: `place ${at}` }), uid, parent: ROOT }, now);
+      await insert(tx, groups, { message: create(GroupSchema, { name: `group ${at}` }), uid, parent: ROOT }, now);
       const subscription = newUid(uid);
-      const state = { secret: 'the same for all' };
+      const state = { secret: 'sealed secret' };
       const message = create(SubscriptionSchema, { sink });
       await insert(tx, subscriptions, { message, uid: subscription, parent: uid, state }, now);
       await addSink(tx, subscription, uid);
     }
   });
-  return places;
+  return groupUids;
 }
 
-async function deliveries(store: Store, places: readonly string[], port: number): Promise<Result> {
+async function measureDeliveries(store: Store, groupUids: readonly string[], port: number): Promise<BenchmarkResult> {
   const metrics = createMetrics();
-  let arrived = 0;
-  let reached = (): void => {};
+  let delivered = 0;
+  let onSeriesDelivered = (): void => {};
   const signingKeys = await createSigningKeys({ store, masterKey: key, clock: systemClock });
   const delivery = createDelivery({
     store,
@@ -91,13 +93,13 @@ async function deliveries(store: Store, places: readonly string[], port: number)
       delivery: {
         ...metrics.delivery,
         observe: () => {
-          if (++arrived % EVENTS === 0) reached();
+          if (++delivered % EVENTS === 0) onSeriesDelivered();
         },
       },
     },
-    accessTokens: createAccessTokens({ signingKeys, clock: systemClock, issuer: () => 'http://127.0.0.1' }),
+    accessTokens: createAccessTokens({ signingKeys, clock: systemClock, issuer: 'http://127.0.0.1' }),
     unseal: () => `whsec_${key.toString('base64')}`,
-    publicUrl: () => 'http://127.0.0.1',
+    publicUrl: 'http://127.0.0.1',
     allowInsecure: true,
     schedule: [0],
     timeoutMs: 15_000,
@@ -107,41 +109,41 @@ async function deliveries(store: Store, places: readonly string[], port: number)
   let series = 0;
   const deliver = async (): Promise<number> => {
     const done = new Promise<void>((resolve) => {
-      reached = resolve;
+      onSeriesDelivered = resolve;
     });
-    await change(store, places, ++series);
+    await insertEvents(store, groupUids, ++series);
     const started = performance.now();
     delivery.wake();
     await done;
     return (EVENTS / (performance.now() - started)) * 1000;
   };
   await deliver();
-  const { ratio, a, b } = await interleaved(ROUNDS, deliver, () => bare(port));
+  const { ratio, a, b } = await compareInTurn(ROUNDS, deliver, () => plainPosts(port));
   await delivery.stop();
   return {
     benchmark: `deliveries to ${SINKS} local sinks`,
-    baseline: 'bare POST requests to the same',
+    baseline: 'plain POST requests to the same sinks',
     value: ratio,
     unit: 'times the rate',
-    figures: `${short(a)} against ${short(b)} per second`,
+    figures: `${formatFigure(a)} against ${formatFigure(b)} per second`,
   };
 }
 
-const CHANGE = `INSERT INTO outbox (event_id, type, subject, scope, time, audience, extensions, body)
+const INSERT_EVENT = `INSERT INTO outbox (event_id, type, subject, scope, time, audience, extensions, body)
   VALUES ($1, 'dev.example.changed.v1', $2, $3, $4, 'customer', '{}', $5)`;
 
-async function change(store: Store, places: readonly string[], series: number): Promise<void> {
+async function insertEvents(store: Store, groupUids: readonly string[], series: number): Promise<void> {
   const body = JSON.stringify({ name: 'a group', description: 'x'.repeat(300) });
   await store.write(async (tx) => {
     for (let n = 0; n < EVENTS; n++) {
-      const place = places[n % places.length] ?? '';
-      await tx.run(CHANGE, `${series}-${n}`, place, place, systemClock(), body);
+      const group = groupUids[n % groupUids.length] ?? '';
+      await tx.run(INSERT_EVENT, `${series}-${n}`, group, group, systemClock(), body);
     }
   });
 }
 
-/** As many requests, on as many connections, with nothing around them. */
-async function bare(port: number): Promise<number> {
+/** Sends the same number of requests on the same number of connections, and returns requests per second. */
+async function plainPosts(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: SINKS });
   const body = JSON.stringify({ body: { name: 'a group', description: 'x'.repeat(300) } });
   const post = () =>
@@ -165,7 +167,7 @@ async function bare(port: number): Promise<number> {
   return rate;
 }
 
-async function creates(store: Store): Promise<Result> {
+async function measureCreates(store: Store): Promise<BenchmarkResult> {
   const organization = newUid(ROOT);
   const message = create(GroupSchema, { name: 'bench' });
   await store.write((tx) => insert(tx, groups, { message, uid: organization, parent: ROOT }, systemClock()));
@@ -183,38 +185,38 @@ async function creates(store: Store): Promise<Result> {
     observer: createCallObserver({ log, metrics: createMetrics() }),
   });
   const method = methodTable(files).find(({ id }) => id.endsWith('GroupsService/CreateGroup')) as Method;
-  const silent: Method = { ...method, event: undefined };
-  let named = 0;
-  /** Milliseconds for one create, one after the other. */
-  const latency = async (of: Method): Promise<number> => {
+  const methodWithoutEvent: Method = { ...method, event: undefined };
+  let nameCount = 0;
+  /** Creates groups one after the other and returns the milliseconds of one create. */
+  const latency = async (calledMethod: Method): Promise<number> => {
     const started = performance.now();
     for (let n = 0; n < CREATES; n++) {
       await call({
-        method: of,
+        method: calledMethod,
         wire: 'rest',
         authorization: undefined,
         requestId: '',
         peer: { address: '', userAgent: '' },
         signal: () => new AbortController().signal,
-        read: () => create(CreateGroupRequestSchema, { parent: organization, group: { name: `group ${++named}` } }),
+        read: () => create(CreateGroupRequestSchema, { parent: organization, group: { name: `group ${++nameCount}` } }),
       });
     }
     return (performance.now() - started) / CREATES;
   };
   await latency(method);
-  await latency(silent);
-  const { ratio, a, b } = await interleaved(
+  await latency(methodWithoutEvent);
+  const { ratio, a, b } = await compareInTurn(
     CREATE_ROUNDS,
     () => latency(method),
-    () => latency(silent),
+    () => latency(methodWithoutEvent),
   );
   return {
     benchmark: 'a create with its event in the outbox',
-    baseline: 'the same create without',
+    baseline: 'the same create without an event',
     value: ratio,
     unit: 'times the time',
-    figures: `${short(a * 1000)} against ${short(b * 1000)} microseconds`,
+    figures: `${formatFigure(a * 1000)} against ${formatFigure(b * 1000)} microseconds`,
   };
 }
 
-if (import.meta.main) await runAlone(events);
+if (import.meta.main) await runSuite(events);

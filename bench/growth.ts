@@ -1,11 +1,14 @@
-/** How the cost of a decision and of a page grows with repos, groups, bindings and callers; on SQLite, without the wires. */
+/**
+ * How the cost of a permission decision and of a list page grows with repos, groups, role bindings and callers.
+ * Measured on SQLite by calling the functions directly, without a wire.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { createCaller } from '../src/access/caller.ts';
 import { createGrantCache } from '../src/access/grant-cache.ts';
-import { newUid, ROOT } from '../src/base/uid.ts';
+import { newUid, ROOT, type Uid } from '../src/base/uid.ts';
 import { Capability } from '../src/contract/gen/capabilities/capabilities_pb.js';
 import { GroupSchema } from '../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { ListReposRequestSchema, RepoSchema } from '../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
@@ -21,109 +24,112 @@ import { createPageTokens } from '../src/resource/list/page-token.ts';
 import { insertAll } from '../src/resource/write.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
-import { dataset } from './data.ts';
-import type { Curve } from './lib/plot.ts';
+import { ensureDataset } from './data.ts';
+import type { GrowthCurve } from './lib/plot.ts';
 import { median, type Print } from './lib/result.ts';
-import { BIG, MIDDLE, SMALL } from './lib/sizes.ts';
+import { LARGE, MEDIUM, SMALL } from './lib/sizes.ts';
 
 const VIEWER = builtinRoles.find(({ name }) => name === 'viewer')?.uid ?? '';
 const LIST = methodTable(files).find(({ id }) => id.endsWith('.ReposService/ListRepos')) as Method;
-const NEEDED = [Capability.CAP_REPO_LIST];
+const REQUIRED = [Capability.CAP_REPO_LIST];
 const lister = createLister(repos, ListReposRequestSchema, createPageTokens(new Uint8Array(32)));
 
 const BATCHES = 9;
 
-/** Microseconds of processor time that something takes, which others on the machine hardly change: the median of batches. */
-async function microseconds(what: (i: number) => Promise<unknown>, times = 50): Promise<number> {
+/** Returns the processor time of one run in microseconds, as the median of batches. Other load hardly changes it. */
+async function cpuPerRun(run: (i: number) => Promise<unknown>, times = 50): Promise<number> {
   const taken: number[] = [];
   for (let batch = 0; batch < 2 * BATCHES; batch++) {
     const before = process.cpuUsage();
-    for (let i = 0; i < times; i++) await what(batch * times + i);
+    for (let i = 0; i < times; i++) await run(batch * times + i);
     const { user, system } = process.cpuUsage(before);
-    // The first half is for V8 to compile.
+    // The first half is a warm-up for V8.
     if (batch >= BATCHES) taken.push((user + system) / times);
   }
   return median(taken);
 }
 
-/** The first page by name of what an identity sees. */
-async function page(store: Store, identity: string, descendantsOf = ''): Promise<number> {
-  const access = createGrantCache(store.reader);
+/** Returns the cost of the first page of repos by name that an identity can read. */
+async function pageCost(store: Store, identity: string, descendantsOf = ''): Promise<number> {
+  const grantCache = createGrantCache(store.reader);
   const request = create(ListReposRequestSchema, { orderBy: 'name', pageSize: 50, uidp: { descendantsOf } });
-  // Made once, as the authenticator keeps the caller of a token.
-  const caller = createCaller(identity, undefined, await access.grants(identity));
-  return microseconds(async () => {
+  // Created once, because the authenticator caches the caller of a token.
+  const caller = createCaller(identity, undefined, await grantCache.grants(identity));
+  return cpuPerRun(async () => {
     const ctx = { method: LIST, caller, authorization: undefined, now: Date.now(), db: store.reader };
     await lister(ctx, request as unknown as ListRequest);
   });
 }
 
-/** Whether one of some identities may read in one of some places. */
-async function decision(store: Store, identities: readonly string[], places: readonly string[]): Promise<number> {
-  const access = createGrantCache(store.reader);
-  // Kept between requests, as the authenticator does.
+/** Returns the cost of a decision whether an identity may list the repos of a group. */
+async function decisionCost(store: Store, identities: readonly string[], scopes: readonly Uid[]): Promise<number> {
+  const grantCache = createGrantCache(store.reader);
+  // Created once, because the authenticator caches callers.
   const callers: Caller[] = [];
-  for (const identity of identities) callers.push(createCaller(identity, undefined, await access.grants(identity)));
-  return microseconds(async (i) => {
-    await access.accessVersion();
-    callers[i % callers.length]?.can(NEEDED, places[i % places.length] ?? '');
+  for (const identity of identities) callers.push(createCaller(identity, undefined, await grantCache.grants(identity)));
+  return cpuPerRun(async (i) => {
+    await grantCache.accessVersion();
+    callers[i % callers.length]?.can(REQUIRED, scopes[i % scopes.length] ?? ROOT);
   }, 2_000);
 }
 
-/** Spread over the groups that callers are bound to, so that whatever their number is, pages are full. */
-const VISIBLE = 1_000;
+/** So many repos are spread over the groups with role bindings, so that pages are full for any number of bindings. */
+const VISIBLE_REPOS = 1_000;
 
-/** An organization of its own with groups, none inside of another, and callers that are bound to the first of them. */
+/** Measures on a new organization: its groups are siblings, and callers have role bindings at the first of them. */
 async function measure(size: { readonly groups: number; readonly bindings: number; readonly callers: number }) {
   const dataDir = await mkdtemp(join(tmpdir(), 'wharf-bench-'));
   const store = await openStore({ dataDir });
   const now = Date.now();
   try {
     const org = newUid(ROOT);
-    const places = Array.from({ length: size.groups }, () => newUid(org));
+    const groupUids = Array.from({ length: size.groups }, () => newUid(org));
     const callers = Array.from({ length: size.callers }, () => newUid(ROOT));
     await store.write(async (tx) => {
-      const named = (uid: string, at: number) => ({
+      const groupDraft = (uid: Uid, at: number) => ({
         message: create(GroupSchema, { name: `group ${at}` }),
         uid,
         parent: org,
       });
-      await insertAll(tx, groups, [{ ...named(org, 0), parent: ROOT }, ...places.map(named)], now);
-      const holders = [...places, ...Array.from({ length: VISIBLE }, (_, at) => places[at % size.bindings] ?? org)];
-      const inside = holders.map((parent, at) => ({
+      await insertAll(tx, groups, [{ ...groupDraft(org, 0), parent: ROOT }, ...groupUids.map(groupDraft)], now);
+      const repoParents = [
+        ...groupUids,
+        ...Array.from({ length: VISIBLE_REPOS }, (_, at) => groupUids[at % size.bindings] ?? org),
+      ];
+      const repoDrafts = repoParents.map((parent, at) => ({
         message: create(RepoSchema, { name: `repo-${at}` }),
         uid: newUid(parent),
         parent,
       }));
-      await insertAll(tx, repos, inside, now);
-      const bound = callers.flatMap((identity) =>
-        places.slice(0, size.bindings).map((parent) => ({
+      await insertAll(tx, repos, repoDrafts, now);
+      const bindingDrafts = callers.flatMap((identity) =>
+        groupUids.slice(0, size.bindings).map((parent) => ({
           message: newBinding(identity, VIEWER),
           uid: newUid(parent),
           parent,
         })),
       );
-      await insertAll(tx, roleBindings, bound, now);
+      await insertAll(tx, roleBindings, bindingDrafts, now);
     });
-    return { decision: await decision(store, callers, places), page: await page(store, callers[0] ?? '') };
+    return { decision: await decisionCost(store, callers, groupUids), page: await pageCost(store, callers[0] ?? '') };
   } finally {
     await store.close();
     await rm(dataDir, { recursive: true, force: true });
   }
 }
 
-async function byRepos(print: Print): Promise<Curve> {
+async function curveByRepos(print: Print): Promise<GrowthCurve> {
   const points = [];
-  for (const size of [SMALL, MIDDLE, BIG]) {
-    const data = await dataset(size, print);
+  for (const size of [SMALL, MEDIUM, LARGE]) {
+    const data = await ensureDataset(size, print);
     const store = await openStore({ dataDir: data.dataDir });
     try {
-      const places = data.samples.map(({ uid }) => uid);
+      const repoUids = data.samples.map(({ uid }) => uid);
       const { identity } = data.caller;
       points.push({
         x: size.repos,
-        decision: await decision(store, [identity], places),
-        page: await page(store, identity, data.organization),
+        decision: await decisionCost(store, [identity], repoUids),
+        page: await pageCost(store, identity, data.organization),
       });
     } finally {
       await store.close();
@@ -132,19 +138,23 @@ async function byRepos(print: Print): Promise<Curve> {
   return { of: 'repos', points };
 }
 
-async function by(what: 'groups' | 'bindings' | 'callers', of: string, sizes: readonly number[]): Promise<Curve> {
-  const usual = { groups: 1_000, bindings: 20, callers: 1 };
+async function curveBy(
+  dimension: 'groups' | 'bindings' | 'callers',
+  of: string,
+  sizes: readonly number[],
+): Promise<GrowthCurve> {
+  const defaults = { groups: 1_000, bindings: 20, callers: 1 };
   const points = [];
-  for (const x of sizes) points.push({ x, ...(await measure({ ...usual, [what]: x })) });
+  for (const x of sizes) points.push({ x, ...(await measure({ ...defaults, [dimension]: x })) });
   return { of, points };
 }
 
-export async function growth(print: Print): Promise<Curve[]> {
+export async function growth(print: Print): Promise<GrowthCurve[]> {
   return [
-    await byRepos(print),
-    await by('groups', 'groups, to 20 of which the caller is bound', [100, 1_000, 10_000]),
-    await by('bindings', 'bindings of the caller, none inside of another', [1, 10, 100, 1_000]),
-    await by('callers', 'callers', [1, 10, 100, 1_000]),
+    await curveByRepos(print),
+    await curveBy('groups', 'groups (the caller has role bindings at 20)', [100, 1_000, 10_000]),
+    await curveBy('bindings', 'role bindings of the caller, at sibling groups', [1, 10, 100, 1_000]),
+    await curveBy('callers', 'callers', [1, 10, 100, 1_000]),
   ];
 }
 

@@ -1,20 +1,20 @@
-/** Resident memory: idle, after many requests, and with a million repos; and whether it still grows at the end. */
+/** Resident memory: idle, after many requests, with a million repos, and its growth over the last requests. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Dataset, dataset } from './data.ts';
-import { PATH as GET_REPO, getRepo } from './grpc.ts';
+import { type Dataset, ensureDataset } from './data.ts';
+import { GET_REPO_PATH as GET_REPO, getRepoRequest } from './grpc.ts';
 import { residentMb } from './lib/cpu.ts';
 import { grpcLoad, httpLoad } from './lib/load.ts';
-import { runAlone, type Suite, short } from './lib/result.ts';
+import { formatFigure, runSuite, type Suite } from './lib/result.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
-import { BIG, SMALL } from './lib/sizes.ts';
+import { LARGE, SMALL } from './lib/sizes.ts';
 import { getPath, listPath } from './rest.ts';
 
-/** A whole run has a million; a short one says how many it had. */
+/** The number of requests. Set BENCH_REQUESTS=1000000 for the results in docs/PERFORMANCE.md. */
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 200_000);
 const STEPS = 8;
 
-/** Sends so many requests, nine gets to a list, and answers the memory after each eighth of them. */
-async function exercise(
+/** Sends requests, about nine gets for each list, and returns the memory after each eighth of them. */
+async function sendRequests(
   server: BenchServer,
   data: Dataset,
   requests: number,
@@ -32,16 +32,16 @@ async function exercise(
   return { sent, steps };
 }
 
-/** The same over gRPC, by calls of one method. */
-async function exerciseGrpc(server: BenchServer, data: Dataset, calls: number): Promise<{ sent: number; mb: number }> {
+/** Calls one method over gRPC and returns the memory afterwards. */
+async function sendGrpcCalls(server: BenchServer, data: Dataset, calls: number): Promise<{ sent: number; mb: number }> {
   const target = { url: server.url, path: GET_REPO, headers: server.headers };
   let sent = 0;
-  while (sent < calls) sent += Math.round(2 * (await grpcLoad(target, getRepo(data), 2)));
+  while (sent < calls) sent += Math.round(2 * (await grpcLoad(target, getRepoRequest(data), 2)));
   return { sent, mb: residentMb(server.pid) };
 }
 
 export const memory: Suite = async (print) => {
-  const [small, big] = [await dataset(SMALL, print), await dataset(BIG, print)];
+  const [small, large] = [await ensureDataset(SMALL, print), await ensureDataset(LARGE, print)];
   const server = await startBenchServer(small);
   let idle: number;
   let after: { sent: number; steps: number[] };
@@ -49,49 +49,49 @@ export const memory: Suite = async (print) => {
   try {
     await delay(1_000);
     idle = residentMb(server.pid);
-    after = await exercise(server, small, REQUESTS);
-    overGrpc = await exerciseGrpc(server, small, REQUESTS / 2);
+    after = await sendRequests(server, small, REQUESTS);
+    overGrpc = await sendGrpcCalls(server, small, REQUESTS / 2);
   } finally {
     await server.stop();
   }
-  const large = await startBenchServer(big);
-  let withMany: { sent: number; steps: number[] };
+  const largeServer = await startBenchServer(large);
+  let withManyRepos: { sent: number; steps: number[] };
   try {
-    withMany = await exercise(large, big, REQUESTS / 4);
+    withManyRepos = await sendRequests(largeServer, large, REQUESTS / 4);
   } finally {
-    await large.stop();
+    await largeServer.stop();
   }
   const last = after.steps.at(-1) ?? 0;
   const half = after.steps[STEPS / 2 - 1] ?? 0;
   return [
-    { benchmark: 'resident memory, idle', value: idle, unit: 'MB', bar: { atMost: 120 } },
+    { benchmark: 'resident memory, idle', value: idle, unit: 'MB', limit: { atMost: 120 } },
     {
       benchmark: 'resident memory after many requests',
       value: last,
       unit: 'MB',
-      bar: { atMost: 180 },
-      figures: `${after.sent} requests, after each eighth: ${after.steps.map(short).join(', ')}`,
+      limit: { atMost: 180 },
+      figures: `${after.sent} requests, after each eighth: ${after.steps.map(formatFigure).join(', ')}`,
     },
     {
-      benchmark: 'growth over the last half of them',
+      benchmark: 'growth of resident memory over the last half of these requests',
       value: (last / half - 1) * 100,
       unit: 'percent',
-      bar: { atMost: 5 },
+      limit: { atMost: 5 },
     },
     {
-      benchmark: 'resident memory after many calls over gRPC as well',
+      benchmark: 'resident memory after many more calls over gRPC',
       value: overGrpc.mb,
       unit: 'MB',
       figures: `${overGrpc.sent} calls`,
     },
     {
       benchmark: 'resident memory with a million repos',
-      value: withMany.steps.at(-1) ?? 0,
+      value: withManyRepos.steps.at(-1) ?? 0,
       unit: 'MB',
-      bar: { atMost: 250 },
-      figures: `${withMany.sent} requests`,
+      limit: { atMost: 250 },
+      figures: `${withManyRepos.sent} requests`,
     },
   ];
 };
 
-if (import.meta.main) await runAlone(memory);
+if (import.meta.main) await runSuite(memory);

@@ -1,70 +1,78 @@
-/** Pulls and pushes against Debian's docker-registry, in turn on the same machine. */
+/** Pulls and pushes, compared with the docker-registry of Debian on the same machine. */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { mintOwnerToken } from '../src/identity/owner/owner-key.ts';
 import { databases } from '../test/support/databases.ts';
 import {
-  answerChallenge,
   digestOf,
+  fetchTokenForChallenge,
   type OciClient,
   ociClient,
   pushImage,
   withDigest,
 } from '../test/support/oci-client.ts';
 import { spawnServer } from '../test/support/process.ts';
+import { type Comparison, compareInTurn, warmUpAndCompare } from './lib/compare.ts';
 import { isInstalled, startDockerRegistry } from './lib/docker-registry.ts';
 import { httpLoad } from './lib/load.ts';
-import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { type Compared, interleaved, warmAndCompare } from './lib/rounds.ts';
+import { type BenchmarkResult, formatFigure, runSuite, type Suite } from './lib/result.ts';
 
 const NAME = 'my-org/bench';
 const TAG = 'latest';
-const BLOB = 64 * 1024 * 1024;
+const BLOB_SIZE = 64 * 1024 * 1024;
 const MIB = 1024 * 1024;
 const ROUNDS = 5;
 
-interface Contender {
+/** A registry to measure, and a client of it. */
+interface MeasuredRegistry {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly client: OciClient;
 }
 
-/** With one image to pull, and one large blob. */
-async function prepared(url: string, authorization: string | undefined, blob: Buffer): Promise<Contender> {
+/** Pushes one image and one large blob to a registry. */
+async function prepareRegistry(
+  url: string,
+  authorization: string | undefined,
+  blob: Buffer,
+): Promise<MeasuredRegistry> {
   const client = ociClient(url, authorization);
   await pushImage(client, NAME, TAG);
   await client.pushBlob(NAME, blob);
   return { url, client, headers: authorization === undefined ? {} : { authorization } };
 }
 
-/** A server as everybody starts it, on the embedded database. */
-async function startOurs() {
+/** Starts a Wharfinger server on SQLite. */
+async function startWharfinger() {
   const [database] = databases;
-  if (!database) throw new Error('there is no database');
-  const home = await database.home();
-  const server = await spawnServer(home);
+  if (!database) throw new Error('no database is defined');
+  const location = await database.createDataLocation();
+  const server = await spawnServer(location);
   const stop = async () => {
     await server.stop();
-    await home.remove();
+    await location.remove();
   };
-  return { url: server.url, password: await mintOwnerToken(home.dataDir), stop };
+  return { url: server.url, password: await mintOwnerToken(location.dataDir), stop };
 }
 
-/** Docker asks without a token first, and goes on with one for this repo alone. */
-async function logIn(url: string, password: string): Promise<string> {
-  const nobody = ociClient(url);
+/** Fetches a token as docker does: an anonymous request returns a challenge for a token of this repo. */
+async function fetchToken(url: string, password: string): Promise<string> {
+  const anonymous = ociClient(url);
   try {
-    const { headers } = await nobody.send('POST', `/v2/${NAME}/blobs/uploads/`);
-    return `Bearer ${await answerChallenge(headers['www-authenticate'], password)}`;
+    const { headers } = await anonymous.send('POST', `/v2/${NAME}/blobs/uploads/`);
+    return `Bearer ${await fetchTokenForChallenge(headers['www-authenticate'], password)}`;
   } finally {
-    nobody.close();
+    anonymous.close();
   }
 }
 
-/** MiB per second. Read into the same memory again and again: a client that stores what it gets would cost more than the server. */
-function pull({ url, headers }: Contender, digest: string): Promise<number> {
+/**
+ * Pulls a blob and returns MiB per second. It reads into one reused buffer, because a client that stores the bytes
+ * would use more processor time than the server.
+ */
+function pull({ url, headers }: MeasuredRegistry, digest: string): Promise<number> {
   const { hostname: host, port } = new URL(url);
-  const lines = Object.entries({ host, connection: 'close', ...headers }).map(
+  const headerLines = Object.entries({ host, connection: 'close', ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   );
   const started = performance.now();
@@ -76,34 +84,39 @@ function pull({ url, headers }: Contender, digest: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const onread = { buffer: Buffer.alloc(MIB), callback };
     const socket = connect({ host, port: Number(port), onread }, () =>
-      socket.write(`GET /v2/${NAME}/blobs/${digest} HTTP/1.1\r\n${lines.join('')}\r\n`),
+      socket.write(`GET /v2/${NAME}/blobs/${digest} HTTP/1.1\r\n${headerLines.join('')}\r\n`),
     );
     socket.on('error', reject);
     socket.on('close', () => {
-      if (received < BLOB) reject(new Error(`${received} bytes came`));
-      else resolve(perSecond(started));
+      if (received < BLOB_SIZE) reject(new Error(`received only ${received} bytes`));
+      else resolve(mebibytesPerSecond(started));
     });
   });
 }
 
-const perSecond = (started: number): number => BLOB / MIB / ((performance.now() - started) / 1000);
+const mebibytesPerSecond = (started: number): number => BLOB_SIZE / MIB / ((performance.now() - started) / 1000);
 
-/** MiB per second, in two requests as docker does. The digest is known before. */
-async function push({ client }: Contender, blob: Buffer, digest: string): Promise<number> {
+/** Pushes a blob in two requests, as docker does, and returns MiB per second. */
+async function push({ client }: MeasuredRegistry, blob: Buffer, digest: string): Promise<number> {
   const started = performance.now();
   const { headers } = await client.send('POST', `/v2/${NAME}/blobs/uploads/`);
   const { status, body } = await client.send('PUT', withDigest(headers.location, digest), { body: blob });
-  if (status !== 201) throw new Error(`push gave ${status}: ${body}`);
-  return perSecond(started);
+  if (status !== 201) throw new Error(`the push returned ${status}: ${body}`);
+  return mebibytesPerSecond(started);
 }
 
-async function compare(ours: Contender, theirs: Contender, blob: Buffer, digest: string): Promise<Result[]> {
-  const getManifest = ({ url, headers }: Contender, seconds: number) => {
+async function compare(
+  wharfinger: MeasuredRegistry,
+  other: MeasuredRegistry,
+  blob: Buffer,
+  digest: string,
+): Promise<BenchmarkResult[]> {
+  const getManifest = ({ url, headers }: MeasuredRegistry, seconds: number) => {
     const accept = 'application/vnd.oci.image.manifest.v1+json';
     return httpLoad({ url, path: `/v2/${NAME}/manifests/${TAG}`, headers: { ...headers, accept } }, { seconds });
   };
-  /** A blob that neither has. */
-  const pushFresh = (to: Contender) => {
+  /** Pushes a blob that neither registry has. */
+  const pushNewBlob = (to: MeasuredRegistry) => {
     blob.set(randomBytes(16));
     return push(to, blob, digestOf(blob));
   };
@@ -112,66 +125,66 @@ async function compare(ours: Contender, theirs: Contender, blob: Buffer, digest:
       'manifest GET by tag',
       3,
       '/s',
-      await warmAndCompare(
-        (seconds) => getManifest(ours, seconds),
-        (seconds) => getManifest(theirs, seconds),
+      await warmUpAndCompare(
+        (seconds) => getManifest(wharfinger, seconds),
+        (seconds) => getManifest(other, seconds),
       ),
     ),
     result(
       'pull of a blob of 64 MiB',
       0.65,
       ' MiB/s',
-      await interleaved(
+      await compareInTurn(
         ROUNDS,
-        () => pull(ours, digest),
-        () => pull(theirs, digest),
+        () => pull(wharfinger, digest),
+        () => pull(other, digest),
       ),
     ),
     result(
       'push of a blob of 64 MiB',
       1,
       ' MiB/s',
-      await interleaved(
+      await compareInTurn(
         ROUNDS,
-        () => pushFresh(ours),
-        () => pushFresh(theirs),
+        () => pushNewBlob(wharfinger),
+        () => pushNewBlob(other),
       ),
     ),
   ];
 }
 
-const result = (benchmark: string, atLeast: number, unit: string, { ratio, a, b }: Compared): Result => ({
+const result = (benchmark: string, atLeast: number, unit: string, { ratio, a, b }: Comparison): BenchmarkResult => ({
   benchmark,
   baseline: 'docker-registry',
   value: ratio,
   unit: 'times',
-  bar: { atLeast },
-  figures: `${short(a)}${unit} against ${short(b)}${unit}`,
+  limit: { atLeast },
+  figures: `${formatFigure(a)}${unit} against ${formatFigure(b)}${unit}`,
 });
 
 export const registry: Suite = async (print) => {
   if (!isInstalled()) {
     print(
-      'registry: skipped, because docker-registry is not installed (Debian and Ubuntu: apt install docker-registry)',
+      'registry: SKIPPED, because docker-registry is not installed (Debian and Ubuntu: apt install docker-registry)',
     );
     return [];
   }
-  const blob = randomBytes(BLOB);
+  const blob = randomBytes(BLOB_SIZE);
   const digest = digestOf(blob);
-  const server = await startOurs();
-  const other = await startDockerRegistry();
-  const contenders: Contender[] = [];
+  const server = await startWharfinger();
+  const dockerRegistry = await startDockerRegistry();
+  const registries: MeasuredRegistry[] = [];
   try {
-    const ours = await prepared(server.url, await logIn(server.url, server.password), blob);
-    contenders.push(ours);
-    const theirs = await prepared(other.url, undefined, blob);
-    contenders.push(theirs);
-    return await compare(ours, theirs, blob, digest);
+    const wharfinger = await prepareRegistry(server.url, await fetchToken(server.url, server.password), blob);
+    registries.push(wharfinger);
+    const other = await prepareRegistry(dockerRegistry.url, undefined, blob);
+    registries.push(other);
+    return await compare(wharfinger, other, blob, digest);
   } finally {
-    for (const { client } of contenders) client.close();
-    await other.stop();
+    for (const { client } of registries) client.close();
+    await dockerRegistry.stop();
     await server.stop();
   }
 };
 
-if (import.meta.main) await runAlone(registry);
+if (import.meta.main) await runSuite(registry);

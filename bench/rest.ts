@@ -1,59 +1,59 @@
-/** Reads over REST against a bare node:http that sends the same bytes. */
-import { type Dataset, dataset } from './data.ts';
-import { startChild } from './lib/child.ts';
-import { httpLoad, type Target } from './lib/load.ts';
-import { type Result, runAlone, type Suite, short } from './lib/result.ts';
-import { type Compared, warmAndCompare } from './lib/rounds.ts';
+/** Reads over REST, compared with a plain node:http server that sends the same bytes. */
+import { type Dataset, ensureDataset } from './data.ts';
+import { startChildProgram } from './lib/child-program.ts';
+import { type Comparison, warmUpAndCompare } from './lib/compare.ts';
+import { httpLoad, type LoadTarget } from './lib/load.ts';
+import { type BenchmarkResult, formatFigure, runSuite, type Suite } from './lib/result.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
-import { BIG } from './lib/sizes.ts';
+import { LARGE } from './lib/sizes.ts';
 
 export const getPath = ({ samples }: Dataset, at = 0): string => `/registry/v2/repos/${samples[at]?.uid}`;
 
 export const listPath = ({ organization }: Dataset, pageSize = 50): string =>
   `/registry/v2/repos?uidp.descendants_of=${organization}&page_size=${pageSize}&order_by=name`;
 
-/** A server on node:http that answers everything with what `target` answers now. */
-async function bareTwin({ url, path, headers = {} }: Target): Promise<{ url: string; stop(): Promise<void> }> {
-  const answer = await fetch(`${url}${path}`, { headers });
-  if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${await answer.text()}`);
-  // Node writes these two by itself.
-  const { date, connection, 'keep-alive': _, ...sent } = Object.fromEntries(answer.headers);
-  const child = startChild('bare-http.ts');
-  const port = await child.ask<number>({ headers: sent, body: await answer.text() });
+/** Starts a node:http server that sends the current response of `target` for every request. */
+async function startBaseline({ url, path, headers = {} }: LoadTarget): Promise<{ url: string; stop(): Promise<void> }> {
+  const response = await fetch(`${url}${path}`, { headers });
+  if (!response.ok) throw new Error(`${path} returned ${response.status}: ${await response.text()}`);
+  // Node writes these headers itself.
+  const { date, connection, 'keep-alive': _, ...sent } = Object.fromEntries(response.headers);
+  const child = startChildProgram('baseline-http.ts');
+  const port = await child.request<number>({ headers: sent, body: await response.text() });
   return { url: `http://127.0.0.1:${port}`, stop: child.stop };
 }
 
-/** Requests per second of the server and of its bare twin, in turn. */
-async function againstBare(server: BenchServer, path: string): Promise<Compared> {
+/** Compares requests per second of the server and of the baseline. */
+async function compareWithBaseline(server: BenchServer, path: string): Promise<Comparison> {
   const target = { url: server.url, path, headers: server.headers };
-  const bare = await bareTwin(target);
+  const baseline = await startBaseline(target);
   try {
-    return await warmAndCompare(
+    return await warmUpAndCompare(
       (seconds) => httpLoad(target, { seconds }),
-      (seconds) => httpLoad({ ...target, url: bare.url }, { seconds }),
+      (seconds) => httpLoad({ ...target, url: baseline.url }, { seconds }),
     );
   } finally {
-    await bare.stop();
+    await baseline.stop();
   }
 }
 
 export const rest: Suite = async (print) => {
-  const data = await dataset(BIG, print);
+  const data = await ensureDataset(LARGE, print);
   const server = await startBenchServer(data);
-  const results: Result[] = [];
+  const results: BenchmarkResult[] = [];
   try {
-    for (const [benchmark, path, bar] of [
+    for (const [benchmark, path, atLeast] of [
       ['REST get repo by uid', getPath(data), 0.45],
-      ['REST list 50 repos by name under an organization, with totalCount', listPath(data), 0.1],
+      ['REST list 50 repos of an organization by name, with totalCount', listPath(data), 0.1],
     ] as const) {
-      const { ratio, a, b } = await againstBare(server, path);
-      const figures = `${short(a)}/s against ${short(b)}/s`;
+      const { ratio, a, b } = await compareWithBaseline(server, path);
+      const figures = `${formatFigure(a)}/s against ${formatFigure(b)}/s`;
       results.push({
         benchmark,
-        baseline: 'bare node:http',
+        baseline: 'plain node:http server',
         value: ratio,
         unit: 'times',
-        bar: { atLeast: bar },
+        limit: { atLeast },
         figures,
       });
     }
@@ -63,4 +63,4 @@ export const rest: Suite = async (print) => {
   return results;
 };
 
-if (import.meta.main) await runAlone(rest);
+if (import.meta.main) await runSuite(rest);

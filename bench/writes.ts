@@ -1,12 +1,12 @@
-/** A durable change over REST, with its event, against a bare durable insert of the same bytes. */
+/** A durable create over REST with its event, compared with a durable SQLite insert of the same bytes. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Dataset, dataset } from './data.ts';
-import { startChild } from './lib/child.ts';
-import { httpLoad, type Target } from './lib/load.ts';
-import { runAlone, type Suite, short } from './lib/result.ts';
-import { warmAndCompare } from './lib/rounds.ts';
+import { type Dataset, ensureDataset } from './data.ts';
+import { startChildProgram } from './lib/child-program.ts';
+import { warmUpAndCompare } from './lib/compare.ts';
+import { httpLoad, type LoadTarget } from './lib/load.ts';
+import { formatFigure, runSuite, type Suite } from './lib/result.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 
@@ -15,7 +15,7 @@ const IDENTITY = JSON.stringify({
   claimMatch: { issuer: 'https://token.actions.example.com', subject: 'repo:acme/app:ref:refs/heads/main' },
 });
 
-export const createTarget = (server: BenchServer, { organization }: Dataset): Target => ({
+export const createTarget = (server: BenchServer, { organization }: Dataset): LoadTarget => ({
   url: server.url,
   path: `/iam/v2/identities/${organization}`,
   headers: server.headers,
@@ -23,31 +23,31 @@ export const createTarget = (server: BenchServer, { organization }: Dataset): Ta
 });
 
 export const writes: Suite = async (print) => {
-  const data = await dataset(SMALL, print);
+  const data = await ensureDataset(SMALL, print);
   const server = await startBenchServer(data);
   const directory = mkdtempSync(join(tmpdir(), 'wharf-bench-'));
-  const bare = startChild('bare-insert.ts');
+  const baseline = startChildProgram('baseline-sqlite-insert.ts');
   try {
     const target = createTarget(server, data);
-    const { ratio, a, b } = await warmAndCompare(
+    const { ratio, a, b } = await warmUpAndCompare(
       (seconds) => httpLoad(target, { seconds }),
-      (seconds) => bare.ask<number>({ path: join(directory, 'bare.db'), bytes: IDENTITY.length, seconds }),
+      (seconds) => baseline.request<number>({ path: join(directory, 'baseline.db'), bytes: IDENTITY.length, seconds }),
     );
     return [
       {
         benchmark: 'REST create identity (durable, with event row)',
-        baseline: 'bare durable SQLite insert',
+        baseline: 'durable SQLite insert of one row',
         value: ratio,
         unit: 'times',
-        bar: { atLeast: 0.2 },
-        figures: `${short(a)}/s against ${short(b)}/s`,
+        limit: { atLeast: 0.2 },
+        figures: `${formatFigure(a)}/s against ${formatFigure(b)}/s`,
       },
     ];
   } finally {
-    await bare.stop();
+    await baseline.stop();
     await server.stop();
     rmSync(directory, { recursive: true });
   }
 };
 
-if (import.meta.main) await runAlone(writes);
+if (import.meta.main) await runSuite(writes);

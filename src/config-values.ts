@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import type { LogLevel } from './base/log.ts';
-import { isUid } from './base/uid.ts';
+import { isUid, type Uid } from './base/uid.ts';
 import { name } from './resource/rules.ts';
 
 /** An invalid value of a setting. The message is one line that says what to write. */
@@ -67,7 +67,7 @@ export function parseOrigin(text: string): string {
   return url.origin;
 }
 
-export function parseUids(text: string): readonly string[] {
+export function parseUids(text: string): readonly Uid[] {
   const uids = splitList(text);
   if (uids.every(isUid)) return uids;
   throw new ConfigError('write uids separated by commas, as `wharf iam groups list` shows them');

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
 import { anonymousCaller } from './access/caller.ts';
 import { createGrantCache } from './access/grant-cache.ts';
 import { type Clock, systemClock } from './base/clock.ts';
@@ -11,7 +10,8 @@ import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
 import type { Config } from './config.ts';
-import { files, methodTable, v2Files } from './contract/method-table.ts';
+import { v2Files } from './contract/gen/files.js';
+import { files, methodTable } from './contract/method-table.ts';
 import { v2beta1Files, withV2beta1 } from './contract/v2beta1.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
@@ -32,7 +32,7 @@ import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
-import { withCommitHook } from './store/commit-hook.ts';
+import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
 import { instrumentStore } from './store/instrumented.ts';
 import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
@@ -42,172 +42,153 @@ import { createListener } from './transport/listener.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
 import { createDocsHandler } from './transport/openapi/handler.ts';
 import { createOperationalEndpoints } from './transport/operational-endpoints.ts';
+import { openPort, type Port } from './transport/port.ts';
 import { requestIdOf } from './transport/request-id.ts';
 import { createRestHandler } from './transport/rest/handler.ts';
 
 export interface Server {
-  /** Where it can be reached, such as `http://127.0.0.1:8080`. */
+  /** The public URL, such as `http://127.0.0.1:8080`. */
   readonly url: string;
   readonly organization: { readonly uid: string; readonly name: string };
   /** Whether this start created the organization and its owner. */
   readonly firstStart: boolean;
-  /** Finishes running requests, then closes the database. */
+  /** Waits for running requests, then closes the database. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
   readonly log?: Log;
   readonly clock?: Clock;
-  /** Where connections come from, unless this process listens itself. */
-  readonly connections?: Connections;
-  /** What `/metrics` shows, where this process is not all of the server. */
+  /** Opens the port, unless this process listens itself. */
+  readonly openPort?: () => Promise<Port>;
+  /** What `/metrics` shows, if this process is one of several. */
   readonly publishMetrics?: (own: Metrics) => Pick<Metrics, 'contentType' | 'text'>;
 }
 
-/** Connections at a port that somebody else listens at. Answers the port. */
-export type Connections = (accept: (socket: Socket) => void) => Promise<number>;
+/** What all parts of the server use. */
+interface Base {
+  readonly config: Config;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly port: Port;
+}
 
-/** Puts the house together, from the database up to the port. */
+/** Composes and starts a server. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
-  const { log = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics, connections } = options;
-  const metrics = createMetrics();
-  const opened = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
-  const store = instrumentStore(opened, metrics);
+  const { log = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics } = options;
+  const own = createMetrics();
+  const metrics = { ...own, ...publishMetrics?.(own) };
+  const onError = (error: Error): void => log.warn({ error }, 'cannot accept a connection');
+  const port = await (options.openPort?.() ?? openPort(config.listen, { onError }));
   try {
-    return await serve(config, store, { ...metrics, ...publishMetrics?.(metrics) }, log, clock, connections);
+    const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
+    try {
+      return await compose({ config, log, clock, metrics, port }, instrumentStore(store, metrics));
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
   } catch (error) {
-    await store.close();
+    port.close();
     throw error;
   }
 }
 
-async function serve(
-  config: Config,
-  quiet: Store,
-  metrics: Metrics,
-  log: Log,
-  clock: Clock,
-  connections?: Connections,
-): Promise<Server> {
-  let wakeDelivery = (): void => {};
-  const store = withCommitHook(quiet, () => wakeDelivery());
+/** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
+async function compose({ config, log, clock, metrics, port }: Base, database: Store): Promise<Server> {
+  const publicUrl = config.publicUrl ?? urlOf(config, port.port);
+  const { serviceDomain } = config;
+
+  // The database and what a first start creates in it.
+  const commits = createCommitSignal();
+  const store = withCommitSignal(database, commits);
   await syncBuiltinRoles(store, clock);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
-  const publicUrl = () => url;
-  const verifier = createFederatedTokenVerifier({
-    issuerKeys: createIssuerKeys({
-      fetchJson: (address) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers }),
-      clock,
-      log,
-    }),
-    clock,
-  });
-  const upstream = { db: store.reader, verifier, publicUrl };
+  const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
+
+  // Who calls.
+  const fetchIssuer = (address: string) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers });
+  const issuerKeys = createIssuerKeys({ fetchJson: fetchIssuer, clock, log });
+  const verifier = createFederatedTokenVerifier({ issuerKeys, clock });
+  const federation = { db: store.reader, verifier, publicUrl };
+  const authenticateFederated = createFederatedAuthenticator(federation);
+  const verifyUnregistered = createUnregisteredVerifier(federation);
   const issuer = await createTokenIssuer({
-    store,
-    masterKey,
-    clock,
-    publicUrl,
-    authenticateFederated: createFederatedAuthenticator(upstream),
-    verifyUnregistered: createUnregisteredVerifier(upstream),
+    ...{ store, masterKey, clock, publicUrl },
+    ...{ authenticateFederated, verifyUnregistered },
   });
+  const { accessTokens } = issuer;
   const authenticate = createAuthenticator({
-    db: store.reader,
-    clock,
-    accessTokens: issuer.accessTokens,
-    authenticateFederated: createFederatedAuthenticator(upstream),
+    ...{ db: store.reader, clock, publicUrl, accessTokens, authenticateFederated },
     grantCache: createGrantCache(store.reader),
-    publicUrl,
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
   });
+
+  // What every method does, and the steps of every call.
   const methods = withV2beta1(methodTable(files));
-  const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
-  const tokens = createPageTokens(await pageTokenKey(store));
-  const domains = {
-    ...createOperations(tokens, {
-      seal: (secret, context) => seal(masterKey, secret, context),
-      publicUrl,
-      publicAdvisoryGroups: config.publicAdvisoryGroups,
-      sinkProblem: (sink) => sinkProblem(sink, config.allowInsecureSinks),
-    }),
-    ...issuer.operations,
-  };
-  const earlier = createCompatOperations(domains, { pageTokens: tokens, readBlob: createBlobReader(blobs) });
-  const operations = { ...domains, ...earlier };
+  const pageTokens = createPageTokens(await pageTokenKey(store));
+  const v2Operations = createOperations(pageTokens, {
+    seal: (secret, context) => seal(masterKey, secret, context),
+    publicUrl,
+    publicAdvisoryGroups: config.publicAdvisoryGroups,
+    sinkProblem: (sink) => sinkProblem(sink, config.allowInsecureSinks),
+  });
+  const domainOperations = { ...v2Operations, ...issuer.operations };
+  const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });
+  const operations = { ...domainOperations, ...compatOperations };
   const observer = createCallObserver({ log, metrics });
   const call = createPipeline({
-    operations,
-    store,
-    authenticate,
-    anonymous: anonymousCaller,
-    clock,
+    ...{ operations, store, authenticate, anonymous: anonymousCaller, clock, observer },
     timeoutMs: config.requestTimeout,
-    observer,
   });
 
+  // How calls arrive: each handler takes the paths that are its own, and REST the rest.
   const registry = await createRegistry({
-    store,
-    blobs,
-    authenticate,
-    accessTokens: issuer.accessTokens,
+    ...{ store, blobs, authenticate, accessTokens, publicUrl, clock, log, observer, metrics },
     runNested: createNestedRunner(methods, operations),
-    publicUrl,
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
     maxBlobBytes: config.maxBlob,
     pullEvents: config.pullEvents,
-    clock,
-    log,
-    observer,
-    metrics,
   });
-
-  let stopping = false;
-  let url = '';
-  const { serviceDomain } = config;
+  const readiness = createReadiness(store);
   const wire = { methods, call, serviceDomain, newRequestId: randomUUID, log };
   const handlers = [
-    createOperationalEndpoints({ metrics, ready: () => (stopping ? Promise.reject(shuttingDown) : store.ping()) }),
+    createOperationalEndpoints({ metrics, ready: readiness.check }),
     createDocsHandler({ methods, version, serviceUrl: publicUrl }),
     createOidcDiscovery({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
     registry.handle,
     createRestHandler({ ...wire, cors: config.corsOrigins }),
   ];
   const listener = createListener({
-    http: (req, res, arrival) => void handlers.some((handle) => handle(req, res, arrival)),
+    http: (req, res, bodyTimeout) => void handlers.some((handle) => handle(req, res, bodyTimeout)),
     grpc: createGrpcServer({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
-    serviceDomain,
-    newRequestId: randomUUID,
-    log,
+    ...{ serviceDomain, newRequestId: randomUUID, log },
     ...(config.tls && { tls: config.tls }),
   });
-  const { host, port } = config.listen;
-  const bound = connections ? await connections(listener.accept) : (await listener.listen(host, port)).port;
-  url = config.publicUrl ?? addressUrl(config, bound);
+
+  // What happens after a call.
   const delivery = createDelivery({
-    // What it writes itself is no news to it.
-    store: quiet,
-    accessTokens: issuer.accessTokens,
+    // Not the store that signals commits: delivery would wake itself.
+    ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics },
     unseal: (sealed, context) => open(masterKey, sealed, context).toString(),
-    publicUrl,
     allowInsecure: config.allowInsecureSinks,
     schedule: config.deliverySchedule,
     timeoutMs: config.deliveryTimeout,
     giveUpMs: config.deliveryGiveUp,
     retentionMs: config.eventRetention,
-    clock,
-    log,
-    metrics,
   });
-  wakeDelivery = delivery.wake;
-  log.info({ url, organization: organization.uid, version }, 'serving');
 
+  port.serve(listener.accept);
+  log.info({ url: publicUrl, organization: organization.uid, version }, 'serving');
   return {
-    url,
+    url: publicUrl,
     organization,
     firstStart,
     async stop() {
-      stopping = true;
+      readiness.stop();
+      port.close();
       await listener.stop();
       await registry.close();
       await delivery.stop();
@@ -217,16 +198,28 @@ async function serve(
   };
 }
 
-const shuttingDown = new ApiError(Code.UNAVAILABLE, 'Unavailable: the server is shutting down');
-
-/** One key for all servers of a database, so that each accepts the tokens of the others. */
-async function pageTokenKey(store: Store): Promise<Uint8Array> {
-  const mine = randomBytes(32).toString('base64');
-  return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'page-token.key', mine)), 'base64');
+/** Whether requests can be served: until the server stops, if the database answers. */
+function createReadiness(store: Store) {
+  let isStopping = false;
+  return {
+    async check(): Promise<void> {
+      if (isStopping) throw new ApiError(Code.UNAVAILABLE, 'Unavailable: the server is shutting down');
+      await store.ping();
+    },
+    stop(): void {
+      isStopping = true;
+    },
+  };
 }
 
-/** A wildcard address is no place to connect to; this machine is. */
-function addressUrl({ listen, tls }: Config, port: number): string {
+/** The same key for all servers of a database, so that each accepts the page tokens of the others. */
+async function pageTokenKey(store: Store): Promise<Uint8Array> {
+  const newKey = randomBytes(32).toString('base64');
+  return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'page-token.key', newKey)), 'base64');
+}
+
+/** The URL of this server on this machine. Clients cannot connect to a wildcard address, so it becomes loopback. */
+function urlOf({ listen, tls }: Config, port: number): string {
   const host = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
   const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
   return `${tls ? 'https' : 'http'}://${bracketed}:${port}`;

@@ -1,5 +1,5 @@
 /**
- * Generates src/contract/gen from contract/: the code, and the comments for the API documentation. With --check it
+ * Generates src/contract/gen from contract/: the code, the lists of files, and the comments for the API documentation. With --check it
  * writes nothing, lists the files that are out of date, and then exits with 1.
  */
 import { execFile } from 'node:child_process';
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { commentsOf } from './comments.ts';
+import { fileLists, listedTypes } from './file-lists.ts';
 
 const root = dirname(import.meta.dirname);
 const target = join('src', 'contract', 'gen');
@@ -41,7 +42,12 @@ async function generate(): Promise<Map<string, string>> {
     ]);
     const tree = await readTree(join(scratch, target));
     const comments = commentsOf(descriptors.stdout);
-    return tree.set('comments.json', `${JSON.stringify(comments, null, 1)}\n`);
+    const { js, dts } = fileLists(descriptors.stdout);
+    return tree
+      .set('comments.json', `${JSON.stringify(comments, null, 1)}\n`)
+      .set('listed-types.json', `${JSON.stringify(listedTypes(descriptors.stdout), null, 1)}\n`)
+      .set('files.js', js)
+      .set('files.d.ts', dts);
   } finally {
     await rm(scratch, { recursive: true });
   }

@@ -15,7 +15,7 @@ const PROGRAM = 'docker-registry';
 
 export const isInstalled = (): boolean => spawnSync(PROGRAM, ['--version']).status === 0;
 
-/** The registry that Debian packages under this name, on files, without authentication and without a log of requests. */
+/** Starts the registry that Debian packages as docker-registry: on files, without authentication and access log. */
 export async function startDockerRegistry(): Promise<DockerRegistry> {
   const scratch = mkdtempSync(join(tmpdir(), 'wharf-bench-'));
   const port = await freePort();
@@ -27,12 +27,12 @@ export async function startDockerRegistry(): Promise<DockerRegistry> {
     http: { addr: `127.0.0.1:${port}`, relativeurls: true },
   };
   const file = join(scratch, 'config.yml');
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(config));
   const child = spawn(PROGRAM, ['serve', file], { stdio: 'ignore' });
   const ended = once(child, 'exit');
   while (!(await isUp(url))) {
-    if (child.exitCode !== null) throw new Error(`${PROGRAM} ended with ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`${PROGRAM} exited with ${child.exitCode}`);
     await delay(50);
   }
   return {

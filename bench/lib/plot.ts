@@ -1,6 +1,6 @@
-/** How two costs, in microseconds, grow with the number of something. */
-export interface Curve {
-  /** What there is more and more of. */
+/** How two costs in microseconds grow with a number. */
+export interface GrowthCurve {
+  /** What the x axis counts, such as repos. */
   readonly of: string;
   readonly points: readonly { readonly x: number; readonly decision: number; readonly page: number }[];
 }
@@ -9,8 +9,8 @@ const SIZE = { width: 340, height: 210, left: 52, bottom: 34, top: 34, right: 30
 const LEGEND = 26;
 const COLOURS = { page: '#1f6feb', decision: '#d1242f' } as const;
 
-/** Small charts side by side as SVG, both axes logarithmic: what does not grow is a flat line. */
-export function plot(curves: readonly Curve[]): string {
+/** Draws charts side by side as SVG. Both axes are logarithmic, so a cost that does not grow is a flat line. */
+export function plot(curves: readonly GrowthCurve[]): string {
   const values = curves.flatMap(({ points }) => points.flatMap(({ decision, page }) => [decision, page]));
   const range: [number, number] = [
     Math.floor(Math.log10(Math.min(...values))),
@@ -30,7 +30,7 @@ ${charts.join('\n')}
 `;
 }
 
-function chart({ of, points }: Curve, left: number, top: number, [low, high]: [number, number]): string {
+function chart({ of, points }: GrowthCurve, left: number, top: number, [low, high]: [number, number]): string {
   const xs = points.map(({ x }) => Math.log10(x));
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
   const inner = { width: SIZE.width - SIZE.left - SIZE.right, height: SIZE.height - SIZE.top - SIZE.bottom };
@@ -38,9 +38,9 @@ function chart({ of, points }: Curve, left: number, top: number, [low, high]: [n
   const atY = (y: number): number => top + SIZE.top + (1 - (Math.log10(y) - low) / (high - low)) * inner.height;
   const decades = Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i));
   const lines = (['page', 'decision'] as const).map((cost) => {
-    const places = points.map((point) => ({ x: px(atX(point.x)), y: px(atY(point[cost])), value: point[cost] }));
-    const path = places.map(({ x, y }) => `${x},${y}`).join(' ');
-    const dots = places.map(
+    const dotPositions = points.map((point) => ({ x: px(atX(point.x)), y: px(atY(point[cost])), value: point[cost] }));
+    const path = dotPositions.map(({ x, y }) => `${x},${y}`).join(' ');
+    const dots = dotPositions.map(
       ({ x, y, value }) =>
         `<circle cx="${x}" cy="${y}" r="3" fill="${COLOURS[cost]}"/><text x="${x}" y="${y - 7}" text-anchor="middle" fill="${COLOURS[cost]}">${figure(value)}</text>`,
     );
@@ -60,7 +60,7 @@ function chart({ of, points }: Curve, left: number, top: number, [low, high]: [n
   ].join('\n');
 }
 
-/** A tenth of a pixel is as exact as anybody sees. */
+/** Rounds to tenths of a pixel. */
 const px = (value: number): number => Math.round(value * 10) / 10;
 
 const figure = (value: number): string =>

@@ -1,24 +1,24 @@
-/** One line of the table of results. */
-export interface Result {
+/** One row of the table of results. */
+export interface BenchmarkResult {
   readonly benchmark: string;
-  /** What it is a ratio of, or nothing when the value stands for itself. */
+  /** What the value is relative to. Undefined if the value is absolute. */
   readonly baseline?: string;
   readonly value: number;
   readonly unit: string;
-  readonly bar?: { readonly atLeast: number } | { readonly atMost: number };
-  /** The absolute figures behind a ratio, as of this machine in this minute. */
+  readonly limit?: { readonly atLeast: number } | { readonly atMost: number };
+  /** The absolute figures of a ratio, which depend on the machine and its load. */
   readonly figures?: string;
 }
 
 export type Print = (line: string) => void;
 
-/** Measures something and answers what the table shall say about it. */
-export type Suite = (print: Print) => Promise<Result[]>;
+/** Runs benchmarks and returns their rows of the table. */
+export type Suite = (print: Print) => Promise<BenchmarkResult[]>;
 
-/** Nothing to meet counts as met. */
-export function isMet({ value, bar }: Result): boolean {
-  if (bar === undefined) return true;
-  return 'atLeast' in bar ? value >= bar.atLeast : value <= bar.atMost;
+/** Also true if there is no limit. */
+export function isWithinLimit({ value, limit }: BenchmarkResult): boolean {
+  if (limit === undefined) return true;
+  return 'atLeast' in limit ? value >= limit.atLeast : value <= limit.atMost;
 }
 
 export const median = (values: readonly number[]): number => {
@@ -28,19 +28,29 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 };
 
-/** Three digits that matter. */
-export const short = (value: number): string =>
+/** Formats a number with three significant digits. */
+export const formatFigure = (value: number): string =>
   Math.abs(value) >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 
-export const describe = ({ benchmark, baseline, value, unit, bar, figures }: Result): string => {
-  const against = baseline === undefined ? '' : ` of ${baseline}`;
-  const limit =
-    bar === undefined ? '' : 'atLeast' in bar ? ` (bar: at least ${bar.atLeast})` : ` (bar: at most ${bar.atMost})`;
-  return `${benchmark}: ${short(value)} ${unit}${against}${limit}${figures ? `; ${figures}` : ''}`;
-};
+/** Empty if there is no limit. */
+export function formatLimit({ limit }: BenchmarkResult): string {
+  if (limit === undefined) return '';
+  return 'atLeast' in limit ? `at least ${limit.atLeast}` : `at most ${limit.atMost}`;
+}
 
-/** Runs one suite by itself. */
-export async function runAlone(suite: Suite): Promise<void> {
+/** Formats a result as one line. Results outside of their limit are marked with an exclamation mark. */
+export function formatResult(result: BenchmarkResult): string {
+  const { benchmark, baseline, value, unit, limit, figures } = result;
+  return [
+    `${isWithinLimit(result) ? '  ' : '! '}${benchmark}: ${formatFigure(value)} ${unit}`,
+    baseline === undefined ? '' : ` of ${baseline}`,
+    limit === undefined ? '' : ` (limit: ${formatLimit(result)})`,
+    figures === undefined ? '' : `; ${figures}`,
+  ].join('');
+}
+
+/** Runs a suite and prints its results. */
+export async function runSuite(suite: Suite): Promise<void> {
   const print: Print = (line) => void process.stdout.write(`${line}\n`);
-  for (const result of await suite(print)) print(`${isMet(result) ? '  ' : '! '}${describe(result)}`);
+  for (const result of await suite(print)) print(formatResult(result));
 }

@@ -12,9 +12,9 @@ const PROGRAM = join(import.meta.dirname, '../../src/cli/wharf.js');
 export interface BenchServer {
   readonly url: string;
   readonly pid: number;
-  /** A token of this server for the caller of the dataset. */
+  /** An access token for the caller of the dataset. */
   readonly token: string;
-  /** With that token. */
+  /** The authorization header with that token. */
   readonly headers: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface BenchServerOptions {
   readonly execArgv?: readonly string[];
 }
 
-/** A server in a process of its own with the settings that everybody has, its log in a file. */
+/** Starts a server in a separate process with the default settings. Its log goes to a temporary file. */
 export async function startBenchServer(data: Dataset, options: BenchServerOptions = {}): Promise<BenchServer> {
   const { databaseUrl, workers, execArgv = [] } = options;
   const log = openSync(join(mkdtempSync(join(tmpdir(), 'wharf-bench-')), 'log'), 'a');
@@ -46,9 +46,9 @@ export async function startBenchServer(data: Dataset, options: BenchServerOption
       const found = /serves (\S+)$/.exec(line)?.[1];
       if (found) resolve(found);
     });
-    void ended.then(() => reject(new Error('the server ended before it listened')));
+    void ended.then(() => reject(new Error('the server exited before it listened')));
   });
-  const token = await exchange(url, data);
+  const token = await exchangeToken(url, data);
   return {
     url,
     pid: child.pid ?? 0,
@@ -61,14 +61,14 @@ export async function startBenchServer(data: Dataset, options: BenchServerOption
   };
 }
 
-/** As a client does: logs in with what its issuer gave it, and goes on with a token of ours. */
-async function exchange(url: string, { caller }: Dataset): Promise<string> {
+/** Exchanges the token of the caller's issuer for an access token, as a client does. */
+async function exchangeToken(url: string, { caller }: Dataset): Promise<string> {
   const query = new URLSearchParams({ aud: url, identity: caller.identity });
   const response = await fetch(`${url}/sts/exchange?${query}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${await loginToken(caller)}` },
   });
   const { token } = (await response.json()) as { token?: string };
-  if (!token) throw new Error(`cannot log in: ${response.status}`);
+  if (!token) throw new Error(`the token exchange returned ${response.status}`);
   return token;
 }

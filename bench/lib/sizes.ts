@@ -1,10 +1,10 @@
 import type { DatasetSize } from '../data.ts';
 
-/** What the bars are about. */
-export const BIG: DatasetSize = { repos: 1_000_000, groups: 1_000 };
+/** The organization that the limits apply to. */
+export const LARGE: DatasetSize = { repos: 1_000_000, groups: 1_000 };
 
-/** Between both, for the plot. */
-export const MIDDLE: DatasetSize = { repos: 30_000, groups: 40 };
+/** A third size for the plot. */
+export const MEDIUM: DatasetSize = { repos: 30_000, groups: 40 };
 
-/** What the big one must not be much slower than. */
+/** Requests on the large organization must not be much slower than on this one. */
 export const SMALL: DatasetSize = { repos: 1_000, groups: 40 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newUid, ROOT } from '../base/uid.ts';
+import { newUid, parseUid, ROOT, type Uid } from '../base/uid.ts';
 import { capabilitySetOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { anonymousCaller, createCaller } from './caller.ts';
@@ -13,7 +13,7 @@ const squad = newUid(team);
 const other = newUid(org);
 const person = newUid(ROOT);
 
-const grant = (group: string, capabilities: Capability[]) => ({ group, capabilities: capabilitySetOf(capabilities) });
+const grant = (group: Uid, capabilities: Capability[]) => ({ group, capabilities: capabilitySetOf(capabilities) });
 
 test('a grant holds at its group and its descendants, not at parents or siblings', () => {
   const caller = createCaller(person, undefined, [grant(team, LIST)]);
@@ -26,7 +26,8 @@ test('a grant holds at its group and its descendants, not at parents or siblings
 
 test('a uid that shares a prefix with a group is not a descendant of it', () => {
   const caller = createCaller(person, undefined, [grant(team, LIST)]);
-  assert.ok(!caller.can(LIST, `${team.slice(0, -1)}${team.endsWith('0') ? '1' : '0'}`));
+  const similar = parseUid('uid', `${team.slice(0, -1)}${team.endsWith('0') ? '1' : '0'}`);
+  assert.ok(!caller.can(LIST, similar));
 });
 
 test('grants at a group and at its ancestors add up', () => {

@@ -1,4 +1,4 @@
-import { isWithin, outermost, parentOf, ROOT } from '../base/uid.ts';
+import { isWithin, outermost, parentOf, ROOT, type Uid } from '../base/uid.ts';
 import {
   type CapabilitySet,
   capabilitySetOf,
@@ -12,7 +12,7 @@ import type { Caller } from '../resource/caller.ts';
 
 /** Capabilities that an identity holds at a group and its descendants. */
 export interface Grant {
-  readonly group: string;
+  readonly group: Uid;
   readonly capabilities: CapabilitySet;
 }
 
@@ -27,24 +27,26 @@ export const anonymousCaller: Caller = {
 /** Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. */
 export function createCaller(uid: string, actor: Caller['actor'], grants: readonly Grant[]): Caller {
   const identityGroup = parentOf(uid);
-  const grantedAt = new Map<string, CapabilitySet>();
+  const grantedAt = new Map<Uid, CapabilitySet>();
+  /** The same map, for the prefixes of a uid that `heldAt` looks up. */
+  const grantedAtPrefix: ReadonlyMap<string, CapabilitySet> = grantedAt;
   for (const { group, capabilities } of grants) {
     if (identityGroup !== ROOT && !isWithin(group, identityGroup)) continue;
     grantedAt.set(group, capabilityUnion(grantedAt.get(group) ?? NO_CAPABILITIES, capabilities));
   }
   /** Keyed by the list itself, because a method passes the same list on every call. */
-  const reachCache = new WeakMap<readonly Capability[], readonly string[]>();
+  const reachCache = new WeakMap<readonly Capability[], readonly Uid[]>();
 
   /** Looks up the scope and each of its ancestors, so the cost does not depend on the number of grants. */
   const heldAt = (scope: string): CapabilitySet => {
-    let held = grantedAt.get(scope) ?? NO_CAPABILITIES;
+    let held = grantedAtPrefix.get(scope) ?? NO_CAPABILITIES;
     for (let cut = scope.lastIndexOf('/'); cut > 0; cut = scope.lastIndexOf('/', cut - 1)) {
-      held |= grantedAt.get(scope.slice(0, cut)) ?? NO_CAPABILITIES;
+      held |= grantedAtPrefix.get(scope.slice(0, cut)) ?? NO_CAPABILITIES;
     }
     return held;
   };
 
-  function computeReach(capabilities: readonly Capability[]): readonly string[] {
+  function computeReach(capabilities: readonly Capability[]): readonly Uid[] {
     const required = cachedCapabilitySet(capabilities);
     return outermost([...grantedAt.keys()].filter((group) => covers(heldAt(group), required)));
   }

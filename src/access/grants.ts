@@ -1,4 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
+import type { Uid } from '../base/uid.ts';
 import { capabilitySetOf } from '../contract/capabilities.ts';
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { builtinRole } from '../domains/iam/roles/builtin-roles.ts';
@@ -14,7 +15,7 @@ const FIND_BINDINGS = `SELECT r.parent AS parent, r.body AS body
 
 /** Reads the grants of an identity by its role bindings. */
 export async function grantsOf(db: Reader, identity: string): Promise<Grant[]> {
-  const rows = await db.all<{ parent: string; body: Uint8Array }>(FIND_BINDINGS, roleBindings.kind, identity);
+  const rows = await db.all<{ parent: Uid; body: Uint8Array }>(FIND_BINDINGS, roleBindings.kind, identity);
   const grants: Grant[] = [];
   for (const { parent, body } of rows) {
     const { roleUid } = fromBinary(RoleBindingSchema, body);

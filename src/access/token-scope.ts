@@ -1,11 +1,11 @@
-import { isWithin } from '../base/uid.ts';
+import { isWithin, type Uid } from '../base/uid.ts';
 import { type CapabilitySet, capabilityUnion } from '../contract/capabilities.ts';
 import type { Grant } from './caller.ts';
 
 /** The restrictions of an access token. An absent one does not restrict. */
 export interface TokenScope {
   /** The token is valid at these groups and their descendants only. */
-  readonly scopes?: readonly string[] | undefined;
+  readonly scopes?: readonly Uid[] | undefined;
   /** The token gives these capabilities at most. */
   readonly capabilities?: CapabilitySet | undefined;
 }

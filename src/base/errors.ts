@@ -69,6 +69,18 @@ export function invalidFields(fieldViolations: readonly FieldViolation[]): ApiEr
   return new ApiError(Code.INVALID_ARGUMENT, `Invalid argument: ${text}`, [{ type: 'BadRequest', fieldViolations }]);
 }
 
+/** Runs `work`. If it reports field violations, they are thrown with the field names that `rename` returns. */
+export async function renamingFields<T>(rename: (field: string) => string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const badRequest = error instanceof ApiError && error.details.find((detail) => detail.type === 'BadRequest');
+    if (!badRequest) throw error;
+    const { fieldViolations } = badRequest;
+    throw invalidFields(fieldViolations.map(({ field, description }) => ({ field: rename(field), description })));
+  }
+}
+
 export const notFound = (kind: string, name: string): ApiError =>
   new ApiError(Code.NOT_FOUND, `Not found: ${kind} ${name}`, [
     { type: 'ResourceInfo', resourceType: kind, resourceName: name, description: `${kind} ${name} does not exist` },

@@ -4,6 +4,8 @@
  * numbers through `Instrument.get` when it formats them or merges those of several processes.
  */
 
+import type { MaybePromise } from './maybe-promise.ts';
+
 /** The part of prom-client's metric interface that its registry calls. */
 export interface Instrument {
   readonly name: string;
@@ -57,17 +59,9 @@ export function createCounter({ name, help, labelNames = [] }: InstrumentOptions
       this.total += count;
     },
   }));
-  return {
-    name,
-    labels,
-    get: async () => ({
-      name,
-      help,
-      type: 'counter',
-      aggregator: 'sum',
-      values: all.map(({ values, value }) => ({ labels: labelRecord(labelNames, values), value: value.total })),
-    }),
-  };
+  const valuesOf = () =>
+    all.map(({ values, value }) => ({ labels: labelRecord(labelNames, values), value: value.total }));
+  return { labels, ...instrument({ name, help }, 'counter', 'sum', valuesOf) };
 }
 
 interface BucketCounts extends Observations {
@@ -91,17 +85,9 @@ export function createHistogram(
       this.sum += seconds;
     },
   }));
-  return {
-    name,
-    labels,
-    get: async () => ({
-      name,
-      help,
-      type: 'histogram',
-      aggregator: 'sum',
-      values: all.flatMap(({ values, value }) => histogramValues(name, labelRecord(labelNames, values), bounds, value)),
-    }),
-  };
+  const valuesOf = () =>
+    all.flatMap(({ values, value }) => histogramValues(name, labelRecord(labelNames, values), bounds, value));
+  return { labels, ...instrument({ name, help }, 'histogram', 'sum', valuesOf) };
 }
 
 /** In the exposition format each bucket includes all smaller ones. */
@@ -129,11 +115,18 @@ export function createGauge(
   read: () => number | Promise<number>,
   { aggregator = 'sum', labels = {} }: { aggregator?: Aggregator; labels?: Record<string, string> } = {},
 ): Instrument {
-  return {
-    name,
-    get: async () => ({ name, help, type: 'gauge', aggregator, values: [{ labels, value: await read() }] }),
-  };
+  return instrument({ name, help }, 'gauge', aggregator, async () => [{ labels, value: await read() }]);
 }
+
+const instrument = (
+  { name, help }: InstrumentOptions,
+  type: InstrumentSnapshot['type'],
+  aggregator: Aggregator,
+  readValues: () => MaybePromise<InstrumentSnapshot['values']>,
+): Instrument => ({
+  name,
+  get: async () => ({ name, help, type, aggregator, values: await readValues() }),
+});
 
 const labelRecord = (names: readonly string[], values: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));

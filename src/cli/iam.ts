@@ -40,7 +40,7 @@ export const resources: readonly ResourceSpec[] = [
     examples: {
       create:
         '--parent $GROUP --name ci --issuer https://token.actions.githubusercontent.com --subject repo:org/repo:ref:refs/heads/main',
-      update: '$UID --description "builds on main"',
+      update: '$ID --description "builds on main"',
     },
   },
   {
@@ -64,7 +64,7 @@ export const resources: readonly ResourceSpec[] = [
     examples: {
       list: '--identity $IDENTITY',
       create: '--parent $GROUP --identity $IDENTITY --role viewer',
-      update: '$UID --role editor',
+      update: '$ID --role editor',
     },
   },
   {

@@ -1,4 +1,4 @@
-import { ApiError, invalidFields } from '../base/errors.ts';
+import { renamingFields } from '../base/errors.ts';
 
 /** The v1 names of v2 fields, by their proto names. */
 export type V1FieldNames = Readonly<Record<string, string>>;
@@ -7,22 +7,7 @@ export type V1FieldNames = Readonly<Record<string, string>>;
  * Returns a function that runs `work`. If v2 reports field violations, they are thrown with the v1 names of the fields.
  */
 export function createViolationRenamer(v1FieldNames: V1FieldNames = {}): <T>(work: () => T | Promise<T>) => Promise<T> {
-  return async (work) => {
-    try {
-      return await work();
-    } catch (error) {
-      const badRequest = error instanceof ApiError && error.details.find((detail) => detail.type === 'BadRequest');
-      if (!badRequest) throw error;
-      throw invalidFields(
-        badRequest.fieldViolations.map(({ field, description }) => ({
-          field: renamePath(field, v1FieldNames),
-          description,
-        })),
-      );
-    }
-  };
+  // Each field of a path, also in paths with an index such as `requests[0].role_uid`.
+  const rename = (path: string): string => path.replace(/[a-z_]\w*/g, (name) => v1FieldNames[name] ?? name);
+  return (work) => renamingFields(rename, work);
 }
-
-/** Renames each field of a path, also in paths with an index such as `requests[0].role_uid`. */
-const renamePath = (path: string, v1FieldNames: V1FieldNames): string =>
-  path.replace(/[a-z_]\w*/g, (name) => v1FieldNames[name] ?? name);

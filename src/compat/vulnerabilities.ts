@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../base/errors.ts';
+import { parseUid } from '../base/uid.ts';
 import {
   AdvisoriesService,
   type AdvisoryEvent,
@@ -57,7 +58,7 @@ const v1FieldNames = { uid: 'id', create_time: 'timestamp', review_state: 'statu
 export const vulnerabilityOperations = (operations: Operations): Operations => ({
   ...v1WriteOperation(method.create, v1FieldNames, async (ctx, { parentId, advisory }) => {
     const v2Advisory = advisoryMapper.toV2(advisory ?? create(v1.AdvisorySchema));
-    return advisoryMapper.toV1(await createAdvisory(ctx, parentId, v2Advisory));
+    return advisoryMapper.toV1(await createAdvisory(ctx, parseUid('parent_id', parentId), v2Advisory));
   }),
   ...v1WriteOperation(method.update, v1FieldNames, async (ctx, advisory) =>
     advisoryMapper.toV1(await updateAdvisory(ctx, advisoryMapper.toV2(advisory))),
@@ -68,7 +69,7 @@ export const vulnerabilityOperations = (operations: Operations): Operations => (
   }),
   ...v1WriteOperation(method.createAdvisoryEvent, v1FieldNames, async (ctx, { parentId, advisoryEvent }) => {
     const v2Event = eventToV2(advisoryEvent ?? create(v1.AdvisoryEventSchema));
-    return eventMapper.toV1(await createEvent(ctx, parentId, v2Event));
+    return eventMapper.toV1(await createEvent(ctx, parseUid('parent_id', parentId), v2Event));
   }),
   ...v1WriteOperation(method.updateAdvisoryEvent, v1FieldNames, async (ctx, event) =>
     eventMapper.toV1(await updateEvent(ctx, eventToV2(event))),

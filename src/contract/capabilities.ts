@@ -10,14 +10,16 @@ export interface CapabilityInfo {
   readonly bit: number;
   /** A role that has it must also have CAP_INTERNAL. */
   readonly internalOnly: boolean;
+  /** The built-in role that holds it, for a capability that only this server has. */
+  readonly grantedTo: string | undefined;
 }
 
 /** All capabilities, sorted by enum number, without UNKNOWN. */
 export const allCapabilities: readonly CapabilityInfo[] = CapabilitySchema.values
   .filter((value) => value.number !== Capability.UNKNOWN)
   .map((value) => {
-    const { name, bit, internalOnly } = capabilityOptions(value);
-    return { capability: value.number, name, bit, internalOnly };
+    const { name, bit, internalOnly, grantedTo } = capabilityOptions(value);
+    return { capability: value.number, name, bit, internalOnly, grantedTo: grantedTo || undefined };
   })
   .sort((a, b) => a.capability - b.capability);
 

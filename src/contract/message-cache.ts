@@ -1,4 +1,4 @@
-import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { createLru } from '../base/lru.ts';
 
 /** A decoded message with its stored encoding, and its JSON after the first request for it. */
@@ -20,10 +20,11 @@ const byMessage = new WeakMap<Message, CachedMessage>();
  * Decodes a message, or returns the cached message if the bytes for this key are unchanged. Bytes are compared, not
  * versions, so a change of the row by another process is noticed. The message is frozen, because callers share it.
  */
-export function decodeCached(schema: DescMessage, key: string, bytes: Uint8Array): Message {
+export function decodeCached<S extends DescMessage>(schema: S, key: string, bytes: Uint8Array): MessageShape<S> {
   const cached = byKey.get(key);
-  if (cached !== undefined && cached.schema === schema && Buffer.compare(cached.bytes, bytes) === 0)
-    return cached.message;
+  if (cached !== undefined && cached.schema === schema && Buffer.compare(cached.bytes, bytes) === 0) {
+    return cached.message as MessageShape<S>;
+  }
   const message = decodeFrozen(schema, bytes);
   const entry = byMessage.get(message);
   if (entry) byKey.set(key, entry);
@@ -31,7 +32,7 @@ export function decodeCached(schema: DescMessage, key: string, bytes: Uint8Array
 }
 
 /** Decodes and freezes a message for a caller with a cache of its own, which should cache it only if `isCached`. */
-export function decodeFrozen(schema: DescMessage, bytes: Uint8Array): Message {
+export function decodeFrozen<S extends DescMessage>(schema: S, bytes: Uint8Array): MessageShape<S> {
   const message = freeze(fromBinary(schema, bytes));
   if (bytes.length <= MAX_BYTES) byMessage.set(message, { schema, bytes, message, json: undefined });
   return message;

@@ -1,71 +1,11 @@
 import type { DescFile, DescMessage, DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
-import { file_chainguard_platform_advisory_v2_advisory } from './gen/chainguard/platform/advisory/v2/advisory_pb.js';
-import { file_chainguard_platform_events_v2_subscriptions } from './gen/chainguard/platform/events/v2/subscriptions_pb.js';
-import { file_chainguard_platform_iam_v2_account_associations } from './gen/chainguard/platform/iam/v2/account_associations_pb.js';
-import { file_chainguard_platform_iam_v2_external_group_role_mappings } from './gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
-import { file_chainguard_platform_iam_v2_group_invites } from './gen/chainguard/platform/iam/v2/group_invites_pb.js';
-import { file_chainguard_platform_iam_v2_groups } from './gen/chainguard/platform/iam/v2/groups_pb.js';
-import { file_chainguard_platform_iam_v2_identities } from './gen/chainguard/platform/iam/v2/identities_pb.js';
-import { file_chainguard_platform_iam_v2_identity_providers } from './gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { file_chainguard_platform_iam_v2_role_bindings } from './gen/chainguard/platform/iam/v2/role_bindings_pb.js';
-import { file_chainguard_platform_iam_v2_roles } from './gen/chainguard/platform/iam/v2/roles_pb.js';
-import { file_chainguard_platform_iam_v2_terms } from './gen/chainguard/platform/iam/v2/terms_pb.js';
-import { file_chainguard_platform_libraries_v2_artifacts } from './gen/chainguard/platform/libraries/v2/artifacts_pb.js';
-import { file_chainguard_platform_ping_v2_ping } from './gen/chainguard/platform/ping/v2/ping_pb.js';
-import { file_chainguard_platform_registry_v2_images } from './gen/chainguard/platform/registry/v2/images_pb.js';
-import { file_chainguard_platform_registry_v2_repos } from './gen/chainguard/platform/registry/v2/repos_pb.js';
-import { file_chainguard_platform_registry_v2_tags } from './gen/chainguard/platform/registry/v2/tags_pb.js';
-import { file_chainguard_platform_vulnerabilities_v2_advisories } from './gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { v1Files, v2Files, wharfingerFiles } from './gen/files.js';
 import type { HttpRule } from './gen/google/api/http_pb.js';
-import { file_wharfinger_access_v1_access } from './gen/wharfinger/access/v1/access_pb.js';
-import { file_wharfinger_access_v1_access_requests } from './gen/wharfinger/access/v1/access_requests_pb.js';
-import { file_wharfinger_events_v1_deliveries } from './gen/wharfinger/events/v1/deliveries_pb.js';
-import { file_wharfinger_events_v1_sinks } from './gen/wharfinger/events/v1/sinks_pb.js';
-import { file_wharfinger_imports_v1_advisories } from './gen/wharfinger/imports/v1/advisories_pb.js';
-import { file_wharfinger_imports_v1_libraries } from './gen/wharfinger/imports/v1/libraries_pb.js';
-import { file_wharfinger_imports_v1_reports } from './gen/wharfinger/imports/v1/reports_pb.js';
-import { file_wharfinger_imports_v1_vulnerabilities } from './gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import { type Access, Audience, type Event } from './gen/wharfinger/options/v1/options_pb.js';
-import { file_wharfinger_reports_v1_reports } from './gen/wharfinger/reports/v1/reports_pb.js';
 import { type EventSpec, type Method, methodId, type Route, type Verb } from './method.ts';
 import { fieldOptions, methodOptions } from './options.ts';
-import { v1Files } from './v1-files.ts';
 
-/** The seven domains of v2. */
-export const v2Files: readonly DescFile[] = [
-  file_chainguard_platform_iam_v2_groups,
-  file_chainguard_platform_iam_v2_identities,
-  file_chainguard_platform_iam_v2_roles,
-  file_chainguard_platform_iam_v2_role_bindings,
-  file_chainguard_platform_iam_v2_identity_providers,
-  file_chainguard_platform_iam_v2_external_group_role_mappings,
-  file_chainguard_platform_iam_v2_group_invites,
-  file_chainguard_platform_iam_v2_account_associations,
-  file_chainguard_platform_iam_v2_terms,
-  file_chainguard_platform_registry_v2_repos,
-  file_chainguard_platform_registry_v2_tags,
-  file_chainguard_platform_registry_v2_images,
-  file_chainguard_platform_vulnerabilities_v2_advisories,
-  file_chainguard_platform_libraries_v2_artifacts,
-  file_chainguard_platform_advisory_v2_advisory,
-  file_chainguard_platform_events_v2_subscriptions,
-  file_chainguard_platform_ping_v2_ping,
-];
-
-/** Services that the Resource Management API does not have. */
-const wharfingerFiles: readonly DescFile[] = [
-  file_wharfinger_access_v1_access,
-  file_wharfinger_access_v1_access_requests,
-  file_wharfinger_events_v1_deliveries,
-  file_wharfinger_events_v1_sinks,
-  file_wharfinger_imports_v1_advisories,
-  file_wharfinger_imports_v1_libraries,
-  file_wharfinger_imports_v1_reports,
-  file_wharfinger_imports_v1_vulnerabilities,
-  file_wharfinger_reports_v1_reports,
-];
-
-/** Every file whose services are served. */
+/** Every file whose services are served over REST and gRPC. */
 export const files: readonly DescFile[] = [...v2Files, ...v1Files, ...wharfingerFiles];
 
 export const services: readonly DescService[] = files.flatMap((file) => file.services);
@@ -95,6 +35,10 @@ function readMethod(desc: DescMethod): Method {
       `is checked at a scope, but ${desc.input.typeName} marks no field with wharfinger.options.v1.scope`,
     );
   }
+  if (access.handlerCheck !== '' && !access.unscoped) throw incomplete('has a handler_check, but is not unscoped');
+  if (access.unscoped && access.handlerCheck === '' && !desc.name.startsWith('List')) {
+    throw incomplete('is unscoped and not a List, so handler_check must say what its operation checks');
+  }
   return {
     id,
     domain: domainOf(desc.parent.file),
@@ -105,6 +49,7 @@ function readMethod(desc: DescMethod): Method {
       return route;
     }),
     access: accessKindOf(access),
+    handlerCheck: access.handlerCheck || undefined,
     capabilities: access.capabilities,
     scope,
     event: event && readEvent(event, incomplete),

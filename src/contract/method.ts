@@ -32,6 +32,8 @@ export interface Method {
    * checks the capabilities at the uid in `scope`. `unscoped` leaves it to the operation to restrict its result.
    */
   readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
+  /** What the operation of an unscoped method that is not a List checks itself, in words. */
+  readonly handlerCheck: string | undefined;
   /** The caller needs all of them. */
   readonly capabilities: readonly Capability[];
   /** The proto field path of the uid that is the scope, such as `['group', 'uid']`; empty when there is none. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../test/support/databases.ts';
-import { until } from '../../test/support/eventually.ts';
+import { pollUntil } from '../../test/support/poll-until.ts';
 import { startSink, type TestSink } from '../../test/support/sink.ts';
 import { newUid, parentOf, ROOT } from '../base/uid.ts';
 import { dropSink } from '../domains/events/sink-rows.ts';
@@ -34,7 +34,7 @@ for (const database of databases) {
       await store.write(async (tx) => {
         for (const table of ['sink', 'delivery', 'outbox']) await tx.run(`DELETE FROM ${table}`);
       });
-      sink.answer = undefined;
+      sink.handler = undefined;
       sink.received.length = 0;
       now = START;
     });
@@ -45,19 +45,19 @@ for (const database of databases) {
       return delivery;
     };
     const respondWith = (status: number, headers: Record<string, string> = {}) => {
-      sink.answer = (_, response) => {
+      sink.handler = (_, response) => {
         response.writeHead(status, headers).end();
         return true;
       };
     };
     const attempts = (count: number) =>
-      until(
+      pollUntil(
         async () => sink.received.length,
         (received) => received >= count,
       );
     /** Waits until the deliveries to a subscription have these states and numbers of attempts. */
     const deliveriesAre = (uid: string, ...states: string[]) =>
-      until(
+      pollUntil(
         () => deliveriesTo(store, uid),
         (found) => found.map(({ state, attempts: n }) => `${state} ${n}`).join() === states.join(),
       );
@@ -87,7 +87,7 @@ for (const database of databases) {
       const delivery = start();
       const [first] = await deliveriesAre(uid, 'pending 1', 'pending 0', 'pending 0');
       assert.equal(first?.due, now + MINUTE);
-      sink.answer = undefined;
+      sink.handler = undefined;
       await appendChange(store, group, now, 'd');
       now += MINUTE - 1;
       delivery.wake();
@@ -106,7 +106,7 @@ for (const database of databases) {
       respondWith(503);
       await appendChanges(store, parentOf(uid), now, 20);
       start();
-      await until(
+      await pollUntil(
         async () => store.reader.get<{ failures: number; lease: string | null }>('SELECT failures, lease FROM sink'),
         (row) => row?.failures === 5 && row.lease === null,
       );
@@ -127,7 +127,7 @@ for (const database of databases) {
         await deliveriesAre(uid, 'pending 1');
         now += 5 * DAY;
         delivery.wake();
-        const announced = await until(
+        const announced = await pollUntil(
           async () => parentSink.received.find(({ attributes }) => attributes.type === SINK_DISABLED),
           (request) => request !== undefined,
         );
@@ -135,7 +135,7 @@ for (const database of databases) {
         assert.equal(JSON.parse(announced?.body ?? '').body.state, 'SINK_STATE_DISABLED');
         await appendChange(store, parentOf(uid), now, 'later');
         delivery.wake();
-        await until(
+        await pollUntil(
           async () => parentSink.received.at(-1)?.attributes.subject,
           (subject) => subject === 'later',
         );
@@ -147,13 +147,13 @@ for (const database of databases) {
 
     test('sinks that do not respond delay no others, and stopping does not wait long for them', async () => {
       const hanging = await startSink();
-      hanging.answer = () => true;
+      hanging.handler = () => true;
       const group = newUid(ROOT);
       for (let n = 0; n < 100; n++) await subscribeTo(store, hanging.url, group);
       const uid = await subscribeTo(store, sink.url);
       await appendChanges(store, group, now, 3);
       const delivery = start({ timeoutMs: 60_000 });
-      await until(
+      await pollUntil(
         async () => hanging.received.length,
         (received) => received === 100,
       );
@@ -190,7 +190,7 @@ for (const database of databases) {
       const uid = await subscribeTo(store, sink.url);
       await appendChanges(store, parentOf(uid), now, 3);
       let release = (): void => {};
-      sink.answer = (_, response) => {
+      sink.handler = (_, response) => {
         release = () => void response.writeHead(204).end();
         return true;
       };
@@ -208,7 +208,7 @@ for (const database of databases) {
       const uid = await subscribeTo(store, sink.url);
       await appendChanges(store, parentOf(uid), now, 3);
       const releases: (() => void)[] = [];
-      sink.answer = (_, response) => {
+      sink.handler = (_, response) => {
         releases.push(() => void response.writeHead(204).end());
         return true;
       };
@@ -228,7 +228,7 @@ for (const database of databases) {
       const delivery = start();
       const count = async (table: string) =>
         (await store.reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))?.n;
-      await until(
+      await pollUntil(
         async () => (await deliveriesTo(store, uid)).filter(({ state }) => state === 'delivered').length,
         (n) => n === 700,
       );

@@ -21,7 +21,7 @@ export function deliveryOn(store: Store, clock: () => number, options: Partial<D
     metrics: createMetrics(),
     accessTokens: { signAssertion: async () => 'a token' },
     unseal: () => 'whsec_c2VjcmV0',
-    publicUrl: () => 'https://wharf.example.com',
+    publicUrl: 'https://wharf.example.com',
     allowInsecure: true,
     schedule: [0, 5_000, 300_000],
     timeoutMs: 2_000,

@@ -8,6 +8,7 @@ import { SinkSchema } from '../contract/gen/wharfinger/events/v1/sinks_pb.js';
 import { encodeJson } from '../contract/json/encode.ts';
 import { toSinkMessage } from '../domains/events/sinks.ts';
 import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
+import type { CommitSignal } from '../store/commit-signal.ts';
 import { appendEvent } from '../store/outbox.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import { fanOut } from './fan-out.ts';
@@ -27,12 +28,14 @@ import { type SendOptions, sendDue } from './send-due.ts';
 
 export interface DeliveryOptions extends RetryPolicy {
   readonly store: Store;
+  /** Commits that may have written events. Those of delivery itself must not be among them. */
+  readonly commits?: Pick<CommitSignal, 'subscribe'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'delivery'>;
   readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
   readonly unseal: (sealed: string, context: string) => string;
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
   readonly allowInsecure: boolean;
   /** The time limit of one attempt. */
   readonly timeoutMs: number;
@@ -208,6 +211,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   metrics.delivery.readWaitingFrom(async () => (await store.reader.get<{ n: number }>(COUNT_PENDING))?.n ?? 0);
+  options.commits?.subscribe(wake);
   wake();
 
   return {

@@ -1,4 +1,4 @@
-import { ancestorsOf } from '../base/uid.ts';
+import { ancestorsOf, type ParentUid, ROOT, type Uid } from '../base/uid.ts';
 import { wakeSink } from '../domains/events/delivery-rows.ts';
 import { type BulkInsert, columnCount } from '../store/bulk-insert.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
@@ -29,13 +29,14 @@ const UNSUBSCRIBED_RETENTION_MS = 60 * 60 * 1000;
 interface WaitingEvent extends Row {
   readonly id: number;
   readonly subject: string;
-  readonly scope: string;
+  /** ROOT for the deletion of an organization. Empty for an event of an identity, which belongs to no group. */
+  readonly scope: ParentUid | '';
   readonly audience: string;
 }
 
 interface Subscriber extends Row {
-  readonly subscription: string;
-  readonly parent: string;
+  readonly subscription: Uid;
+  readonly parent: Uid;
   /** The last event that it does not receive. */
   readonly since: number;
 }
@@ -91,7 +92,7 @@ async function setExpiry(tx: Transaction, ids: readonly number[], expires: numbe
  * Returns a function that finds the subscriptions to one of `events`: those of its group and of the ancestors of it.
  */
 async function findSubscribers(tx: Transaction, events: readonly WaitingEvent[]) {
-  const groups = new Set(events.flatMap(({ scope }) => [...ancestorsOf(scope), scope]));
+  const groups = new Set(events.flatMap(({ scope }) => groupsOf(scope)));
   const byGroup = new Map<string, Subscriber[]>();
   for (const batch of parameterBatches([...groups])) {
     for (const subscriber of await tx.all<Subscriber>(SUBSCRIBERS, ...batch)) {
@@ -101,5 +102,10 @@ async function findSubscribers(tx: Transaction, events: readonly WaitingEvent[])
     }
   }
   return ({ id, scope }: WaitingEvent): Subscriber[] =>
-    [...ancestorsOf(scope), scope].flatMap((group) => byGroup.get(group) ?? []).filter(({ since }) => since < id);
+    groupsOf(scope)
+      .flatMap((group) => byGroup.get(group) ?? [])
+      .filter(({ since }) => since < id);
 }
+
+const groupsOf = (scope: WaitingEvent['scope']): Uid[] =>
+  scope === ROOT || scope === '' ? [] : [...ancestorsOf(scope), scope];

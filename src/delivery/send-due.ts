@@ -26,7 +26,7 @@ export interface SendOptions extends PostOptions, RetryPolicy {
   readonly clock: Clock;
   readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
   readonly unseal: (sealed: string, context: string) => string;
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
   /** Aborted when the server stops: no further delivery is sent. */
   readonly stopping: AbortSignal;
   /** Aborted some time later: a running request is cancelled. */
@@ -147,7 +147,7 @@ async function headersOf(
     lifetimeMs: TOKEN_MS,
   });
   return {
-    ...cloudEventHeaders(event, { source: publicUrl(), subscription, sink }),
+    ...cloudEventHeaders(event, { source: publicUrl, subscription, sink }),
     ...signatureHeaders({ id: event.event_id, now, body }, secrets),
     authorization: `Bearer ${token}`,
   };

@@ -1,5 +1,8 @@
+import type { DescService } from '@bufbuild/protobuf';
 import { GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { AdvisoriesService } from '../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { AccessRequestsService } from '../contract/gen/wharfinger/access/v1/access_requests_pb.js';
 import type { Resource } from '../resource/definition.ts';
 import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
@@ -28,7 +31,7 @@ import {
   identityProviders,
 } from './iam/identity-providers/identity-providers.ts';
 import { scimTokenOperations } from './iam/identity-providers/scim-tokens.ts';
-import { accessRequestOperations, accessRequests } from './iam/joining/access-requests.ts';
+import { accessRequests } from './iam/joining/access-requests.ts';
 import { groupInviteOperations, groupInvites } from './iam/joining/group-invites.ts';
 import { joinGroupOperations } from './iam/joining/join-group.ts';
 import { roleBindingOperations } from './iam/roles/role-binding-operations.ts';
@@ -48,13 +51,20 @@ import { reportImportOperations } from './reports/import-reports.ts';
 import { reportOperations } from './reports/report-operations.ts';
 import { reports } from './reports/reports.ts';
 import { resolvedVulnerabilityOperations } from './reports/resolved-vulnerability-operations.ts';
-import { advisories, advisoryOperations } from './vulnerabilities/advisories.ts';
+import { advisories } from './vulnerabilities/advisories.ts';
 import { advisoryImportOperations } from './vulnerabilities/import-advisories.ts';
+
+/** Resources that have no operations but the standard methods of their service. */
+const standardResources: readonly (readonly [Resource, DescService])[] = [
+  [groups, GroupsService],
+  [identities, IdentitiesService],
+  [accessRequests, AccessRequestsService],
+  [advisories, AdvisoriesService],
+];
 
 /** The declarations of all resources. */
 export const resources: readonly Resource[] = [
-  groups,
-  identities,
+  ...standardResources.map(([resource]) => resource),
   roles,
   roleBindings,
   identityProviders,
@@ -62,11 +72,9 @@ export const resources: readonly Resource[] = [
   groupInvites,
   accountAssociations,
   termsAcceptances,
-  accessRequests,
   repos,
   tags,
   reports,
-  advisories,
   subscriptions,
   artifacts,
   artifactVersions,
@@ -79,10 +87,10 @@ export function createOperations(
   options: IdentityProviderOptions & SubscriptionOptions & SecurityAdvisoryOptions,
 ): Operations {
   const engine = createEngine(resources, pageTokens);
+  const standard = standardResources.map(([resource, service]) => standardOperations(engine, resource, service));
   return {
+    ...Object.assign({}, ...standard),
     ...pingOperations,
-    ...standardOperations(engine, groups, GroupsService),
-    ...standardOperations(engine, identities, IdentitiesService),
     ...roleOperations(engine),
     ...roleBindingOperations(engine),
     ...identityProviderOperations(engine, options),
@@ -92,7 +100,6 @@ export function createOperations(
     ...accountAssociationOperations(engine),
     ...termsOperations(engine),
     ...joinGroupOperations,
-    ...accessRequestOperations(engine),
     ...identityLookupOperations,
     ...identityMetadataOperations,
     ...repoOperations(engine),
@@ -101,7 +108,6 @@ export function createOperations(
     ...reportOperations(engine),
     ...reportImportOperations,
     ...resolvedVulnerabilityOperations(pageTokens),
-    ...advisoryOperations(engine),
     ...artifactOperations(engine),
     ...libraryImportOperations,
     ...advisoryImportOperations,

@@ -4,20 +4,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { databases, type Home } from '../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../test/support/databases.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { openMasterKey } from './master-key.ts';
 
 for (const database of databases) {
   describe(`master key on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let store: Store;
     const keyFile = () => join(home.dataDir, 'master.key');
     const otherDirectory = () => mkdtempSync(join(tmpdir(), 'wharf-data-'));
 
     beforeEach(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       store = await openStore(home);
     });
     afterEach(async () => {

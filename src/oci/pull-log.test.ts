@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { databases, temporaryStore } from '../../test/support/databases.ts';
-import { until } from '../../test/support/eventually.ts';
+import { pollUntil } from '../../test/support/poll-until.ts';
 import type { Log } from '../base/log.ts';
 import type { OutboxEvent } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
@@ -46,7 +46,7 @@ for (const database of databases) {
     const { log, metrics, dropped } = watch();
     const pulls = createPullLog({ store, log, metrics, batchMs: 1 });
     for (let id = 0; id < 1000; id++) pulls.record(event(id));
-    const ids = await until(
+    const ids = await pollUntil(
       () => idsIn(store),
       ({ length }) => length === 1000,
     );
@@ -84,12 +84,12 @@ test('when the database is away, events wait for it; those that do not fit are c
   const pulls = createPullLog({ store, log, metrics, batchMs: 1, retryMs: 1, capacity: 3 });
   for (let id = 0; id < 5; id++) pulls.record(event(id));
   assert.deepEqual(dropped, [1, 1]);
-  await until(
+  await pollUntil(
     async () => warnings,
     (found) => found.some((line) => /cannot write/.test(line)),
   );
   isAway = false;
-  await until(
+  await pollUntil(
     () => idsIn(store),
     ({ length }) => length === 3,
   );

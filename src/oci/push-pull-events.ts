@@ -1,4 +1,4 @@
-import { parentOf } from '../base/uid.ts';
+import { parentOf, type Uid } from '../base/uid.ts';
 import { type AnyEventFacts, outboxEvent } from '../pipeline/event.ts';
 import type { OutboxEvent } from '../store/outbox.ts';
 import type { OciCall } from './http/call.ts';
@@ -7,7 +7,7 @@ import type { OciCall } from './http/call.ts';
 export interface RegistryContent {
   readonly name: string;
   /** The uid of the repo. */
-  readonly repo: string;
+  readonly repo: Uid;
   readonly digest: string;
   readonly type: 'manifest' | 'blob';
   readonly tag?: string | undefined;

@@ -6,10 +6,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import {
-  DistributionService,
-  file_wharfinger_registry_v1_distribution,
-} from '../contract/gen/wharfinger/registry/v1/distribution_pb.js';
+import { ociFiles } from '../contract/gen/files.js';
+import { DistributionService } from '../contract/gen/wharfinger/oci/v1/distribution_pb.js';
 import { methodId } from '../contract/method.ts';
 import { methodTable } from '../contract/method-table.ts';
 import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
@@ -42,7 +40,7 @@ export interface RegistryOptions {
   readonly authenticate: Authenticate;
   readonly accessTokens: AccessTokens;
   readonly runNested: RunNested;
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
   readonly requestIdOf: (req: IncomingMessage) => string;
   /** The size limit of a blob. */
   readonly maxBlobBytes: number;
@@ -127,7 +125,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { handle, close: async () => pulls?.close() };
 }
 
-const methods = new Map(methodTable([file_wharfinger_registry_v1_distribution]).map((method) => [method.id, method]));
+const methods = new Map(methodTable(ociFiles).map((method) => [method.id, method]));
 
 function endpoint<R>(desc: DescMethod, handle: Endpoint<R>['handle']): Endpoint<R> {
   const method = methods.get(methodId(desc));

@@ -1,7 +1,8 @@
 import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../base/errors.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
-import { ROOT } from '../base/uid.ts';
+import { type ParentUid, ROOT, type Uid } from '../base/uid.ts';
 import type { Reader } from '../store/store.ts';
 import type { ReadContext, WriteContext } from './operation.ts';
 
@@ -10,8 +11,8 @@ export type Rule<T = unknown> = (value: T) => string | undefined;
 
 /** A resource as the database holds it: its message, and what clients do not see. */
 export interface Stored<M extends Message = Message> {
-  readonly uid: string;
-  readonly parent: string;
+  readonly uid: Uid;
+  readonly parent: ParentUid;
   readonly created: number;
   readonly updated: number;
   /** Complete, including uid and times. */
@@ -21,8 +22,8 @@ export interface Stored<M extends Message = Message> {
 
 /** The uid of a resource that is being created, and its parent. */
 export interface NewResource {
-  readonly uid: string;
-  readonly parent: string;
+  readonly uid: Uid;
+  readonly parent: ParentUid;
 }
 
 /** Data of a resource that no client sees: hashes, encrypted secrets, flags. */
@@ -69,7 +70,10 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
    * resources share.
    */
   readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
-  /** Sort orders besides uid, create_time and update_time, by proto name. Text compares bytewise. */
+  /**
+   * Sort orders besides uid, create_time and update_time, by proto name. Text compares bytewise; `timestampKey` makes a
+   * text of a time. A request field of the same name filters by the exact value.
+   */
   readonly orders?: Readonly<Record<string, (message: M) => string>>;
   /** Sort orders that are seldom used: such a list is sorted when it is read, and has no index rows. */
   readonly rareOrders?: Readonly<Record<string, (message: M) => string>>;
@@ -89,7 +93,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly nameFilter?: NameFilter;
 
   /** Finds the parent that a create request names, where the contract leaves the authorization to the handler. */
-  resolveParent?(ctx: WriteContext, asked: string): MaybePromise<string>;
+  resolveParent?(ctx: WriteContext, asked: string): MaybePromise<ParentUid>;
   /** Sets defaults in a new message and refuses what needs the database to check. Returns the private state. */
   beforeCreate?(ctx: WriteContext, message: M, at: NewResource): MaybePromise<State | undefined>;
   /** `touched` has the top-level fields that the mask names and each of its full paths: `oidc`, `oidc.issuer`. */
@@ -120,7 +124,7 @@ export type FilterSpec =
 export interface NameFilter {
   readonly fields: readonly string[];
   /** The uids within `reach` that a request names; undefined when it names none. */
-  uids(db: Reader, request: Message, reach: readonly string[]): MaybePromise<readonly string[] | undefined>;
+  uids(db: Reader, request: Message, reach: readonly Uid[]): MaybePromise<readonly Uid[] | undefined>;
 }
 
 export interface EventOverride {
@@ -160,8 +164,12 @@ export const PARTITION = '#';
 /** The partition that every list includes. The others are named after the request field that includes them. */
 export const VISIBLE = '';
 
-/** A time as a sort key: text of a fixed width. */
-export const timeKey = (ms: number): string => String(ms).padStart(15, '0');
+/** A time as a sort key: text of a fixed width. Times before 1970 sort like 1970. */
+export const timeKey = (ms: number): string => String(Math.max(0, ms)).padStart(15, '0');
+
+/** A timestamp of a message as a sort key. Absent ones come first. */
+export const timestampKey = (timestamp: Timestamp | undefined): string =>
+  timestamp ? timeKey(timestampMs(timestamp)) : '';
 
 export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
   const nests = spec.parents.some((kind) => kind === 'group' || kind === ROOT);

@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { ancestorsOf, descendantRange } from '../base/uid.ts';
+import { ancestorsOf, descendantRange, type Uid } from '../base/uid.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import { bumpAccessVersion } from './access-version.ts';
 import type { Resource } from './definition.ts';
@@ -26,7 +26,7 @@ interface List extends Row {
  * Deletes all resources of a kind under a parent that is being deleted too. The number of statements depends on the number
  * of lists and not of resources: deleting ten thousand tags one by one would exceed every deadline.
  */
-export async function deleteChildren(tx: Transaction, resource: Resource, parent: string): Promise<void> {
+export async function deleteChildren(tx: Transaction, resource: Resource, parent: Uid): Promise<void> {
   if (resource.grantsAccess) bumpAccessVersion(tx);
   await dropKeysAndReferences(tx, resource, parent);
   // The descendants of this kind are all children: anything in between would have prevented the deletion.
@@ -50,7 +50,7 @@ async function dropKeysAndReferences(tx: Transaction, resource: Resource, parent
   if (!unique && Object.keys(references).length === 0) return;
   const dropped = new Set<string>();
   for (let after = ''; ; ) {
-    const rows = await tx.all<{ uid: string; body: Uint8Array }>(BODIES, resource.kind, parent, after, BATCH);
+    const rows = await tx.all<{ uid: Uid; body: Uint8Array }>(BODIES, resource.kind, parent, after, BATCH);
     for (const { uid, body } of rows) {
       const message = fromBinary(resource.schema, body) as never;
       for (const { key } of unique?.(message, parent) ?? []) await releaseKey(tx, resource, key, uid);

@@ -1,3 +1,4 @@
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { precondition } from '../base/errors.ts';
 import type { Row, Transaction } from '../store/store.ts';
 import type { Resource, Stored } from './definition.ts';
@@ -17,12 +18,12 @@ export type ResourcesByKind = ReadonlyMap<string, Resource>;
  * Deletes a resource with the children that its declaration cascades to, or refuses when it has others. Returns undefined
  * when there is no such resource.
  */
-export async function deleteTree(
+export async function deleteTree<S extends DescMessage>(
   ctx: WriteContext,
   kinds: ResourcesByKind,
-  resource: Resource,
+  resource: Resource<S>,
   uid: string,
-): Promise<Stored | undefined> {
+): Promise<Stored<MessageShape<S>> | undefined> {
   const tx = ctx.db;
   const stored = await find(tx.forUpdate, resource, uid);
   if (!stored) return undefined;
@@ -36,7 +37,7 @@ export async function deleteTree(
         `cannot delete ${resource.kind} with child ${child?.plural ?? kind}`,
       );
     }
-    if (isLeaf(kinds, child)) await deleteChildren(tx, child, uid);
+    if (isLeaf(kinds, child)) await deleteChildren(tx, child, stored.uid);
     else for (const one of await findChildren(tx, child, uid)) await deleteTree(ctx, kinds, child, one.uid);
   }
   await deleteOne(tx, resource, stored);

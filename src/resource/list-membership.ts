@@ -1,11 +1,11 @@
-import { ancestorsOf, parentOf, ROOT } from '../base/uid.ts';
+import { ancestorsOf, type ParentUid, parentOf, ROOT, type Uid } from '../base/uid.ts';
 import { PARTITION, type Resource, type Stored } from './definition.ts';
 
 /** One list of the listing index that a resource belongs to, with its sort key in each order of that list. */
 export interface ListMembership {
   readonly scope: string;
   readonly facet: string;
-  readonly uid: string;
+  readonly uid: Uid;
   readonly keys: Readonly<Record<string, string>>;
 }
 
@@ -58,8 +58,8 @@ interface Scopes {
 
 /** The scopes whose lists a resource belongs to. The last result is reused for a sibling: imports bring them in a row. */
 function scopesIn({ isScope = false, nests }: Resource): (stored: Stored) => Scopes {
-  let above: string | undefined;
-  let under: string | undefined;
+  let above: ParentUid | undefined;
+  let under: ParentUid | undefined;
   let known: Scopes = { whole: [], facet: [] };
   return ({ uid, parent }) => {
     if (!isScope && parent === under && parentOf(uid) === above) return known;

@@ -1,3 +1,4 @@
+import type { Uid } from '../base/uid.ts';
 import { awaitAll } from '../store/await-all.ts';
 import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Row, Transaction, Value } from '../store/store.ts';
@@ -24,7 +25,7 @@ const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3
 
 /** A resource before and after a write. `before` is absent for a create, `after` for a delete. */
 export interface Change {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly before?: Stored;
   readonly after?: Stored;
 }

@@ -1,5 +1,6 @@
-import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
+import type { Uid } from '../base/uid.ts';
 import { decodeCached, decodeFrozen, isCached } from '../contract/message-cache.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
@@ -15,9 +16,13 @@ const FIND_BODIES = `SELECT uid, body FROM resource WHERE kind = $1 AND uid IN (
 export const needsPresenting = ({ present, needsPresent }: Resource, message: Message): boolean =>
   present !== undefined && (needsPresent?.(message as never) ?? true);
 
-export function findMessage(db: Reader, resource: Resource, uid: string): MaybePromise<Message | undefined> {
+export function findMessage<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uid: string,
+): MaybePromise<MessageShape<S> | undefined> {
   const cached = db.rowCache?.get(resource.kind, uid);
-  if (cached !== undefined) return cached as Message;
+  if (cached !== undefined) return cached as MessageShape<S>;
   const epoch = db.rowCache?.epoch();
   const row = db.get<{ body: Uint8Array }>(FIND_BODY, resource.kind, uid);
   if (row instanceof Promise) return row.then((found) => found && decodeRow(db, resource, uid, found.body, epoch));
@@ -25,29 +30,39 @@ export function findMessage(db: Reader, resource: Resource, uid: string): MaybeP
 }
 
 /** The messages of those that exist, in the order of `uids`. For a database with a row cache. */
-export function findMessages(db: Reader, resource: Resource, uids: readonly string[]): MaybePromise<Message[]> {
+export function findMessages<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uids: readonly string[],
+): MaybePromise<MessageShape<S>[]> {
   const epoch = db.rowCache?.epoch();
-  const cached = uids.map((uid) => db.rowCache?.get(resource.kind, uid) as Message | undefined);
-  return cached.includes(undefined) ? readMissing(db, resource, uids, cached, epoch) : (cached as Message[]);
+  const cached = uids.map((uid) => db.rowCache?.get(resource.kind, uid) as MessageShape<S> | undefined);
+  return cached.includes(undefined) ? readMissing(db, resource, uids, cached, epoch) : (cached as MessageShape<S>[]);
 }
 
-async function readMissing(
+async function readMissing<S extends DescMessage>(
   db: Reader,
-  resource: Resource,
+  resource: Resource<S>,
   uids: readonly string[],
-  cached: readonly (Message | undefined)[],
+  cached: readonly (MessageShape<S> | undefined)[],
   epoch: number | undefined,
-): Promise<Message[]> {
-  const found = new Map<string, Message>();
+): Promise<MessageShape<S>[]> {
+  const found = new Map<string, MessageShape<S>>();
   for (const some of parameterBatches(uids.filter((_, at) => cached[at] === undefined))) {
-    const rows = await db.all<{ uid: string; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
+    const rows = await db.all<{ uid: Uid; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
     for (const { uid, body } of rows) found.set(uid, decodeRow(db, resource, uid, body, epoch));
   }
   return uids.flatMap((uid, at) => cached[at] ?? found.get(uid) ?? []);
 }
 
 /** Decodes a row that was read at `epoch` of the row cache, and caches the message. */
-export function decodeRow(db: Reader, resource: Resource, uid: string, body: Uint8Array, epoch?: number): Message {
+export function decodeRow<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uid: string,
+  body: Uint8Array,
+  epoch?: number,
+): MessageShape<S> {
   if (resource.present && !resource.needsPresent) return fromBinary(resource.schema, body);
   const { rowCache } = db;
   const message = rowCache ? decodeFrozen(resource.schema, body) : decodeCached(resource.schema, uid, body);

@@ -1,5 +1,5 @@
 import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
-import { descendantRange } from '../base/uid.ts';
+import { descendantRange, type ParentUid, type Uid } from '../base/uid.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import { pointRead } from '../store/point-read.ts';
 import type { Reader, Row } from '../store/store.ts';
@@ -8,8 +8,8 @@ import type { Resource, State, Stored } from './definition.ts';
 // To lock what is found, pass `tx.forShare` or `tx.forUpdate` as `db`.
 
 interface ResourceRow extends Row {
-  readonly uid: string;
-  readonly parent: string;
+  readonly uid: Uid;
+  readonly parent: ParentUid;
   readonly created: number;
   readonly updated: number;
   readonly body: Uint8Array;
@@ -20,7 +20,7 @@ const COLUMNS = ['uid', 'parent', 'created', 'updated', 'body', 'state'];
 const BY_UID = { from: 'resource', key: ['kind', 'uid'] };
 const FIND = pointRead({ columns: COLUMNS, ...BY_UID });
 const FIND_CHILDREN = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
-const EXISTS = pointRead({ columns: ['uid'], ...BY_UID });
+const FIND_UID = pointRead({ columns: ['uid'], ...BY_UID });
 const FIND_BY_KEY = pointRead({ columns: ['uid'], from: 'natural_key', key: ['kind', 'key'] });
 const FIND_REFERRING = 'SELECT uid FROM reference WHERE kind = $1 AND field = $2 AND value = $3 ORDER BY uid';
 const FIND_REFERRING_BELOW = `SELECT uid FROM reference
@@ -35,8 +35,12 @@ export async function find<S extends DescMessage>(
   return row && toStored(resource, row);
 }
 
+/** The uid as the database has it; undefined when no resource of this kind has it. */
+export const findUid = async (db: Reader, kind: string, uid: string): Promise<Uid | undefined> =>
+  (await db.get<{ uid: Uid }>(FIND_UID, kind, uid))?.uid;
+
 export const exists = async (db: Reader, kind: string, uid: string): Promise<boolean> =>
-  (await db.get(EXISTS, kind, uid)) !== undefined;
+  (await db.get(FIND_UID, kind, uid)) !== undefined;
 
 export async function findChildren<S extends DescMessage>(
   db: Reader,
@@ -47,8 +51,8 @@ export async function findChildren<S extends DescMessage>(
 }
 
 /** The uid under a unique key, such as a name under its parent. */
-export async function findByKey(db: Reader, resource: Resource, key: string): Promise<string | undefined> {
-  return (await db.get<{ uid: string }>(FIND_BY_KEY, resource.kind, key))?.uid;
+export async function findByKey(db: Reader, resource: Resource, key: string): Promise<Uid | undefined> {
+  return (await db.get<{ uid: Uid }>(FIND_BY_KEY, resource.kind, key))?.uid;
 }
 
 /** The uids under many keys, by key. Keys that are not in use are left out. */
@@ -56,18 +60,18 @@ export async function findByKeys(
   db: Reader,
   resource: Resource,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
+): Promise<ReadonlyMap<string, Uid>> {
+  const found = new Map<string, Uid>();
   for (const some of parameterBatches(keys)) {
-    const rows = await db.all<{ key: string; uid: string }>(FIND_BY_KEY_BATCH, resource.kind, ...some);
+    const rows = await db.all<{ key: string; uid: Uid }>(FIND_BY_KEY_BATCH, resource.kind, ...some);
     for (const { key, uid } of rows) found.set(key, uid);
   }
   return found;
 }
 
 /** The uids whose declared reference `field` has `value`. */
-export async function findReferring(db: Reader, resource: Resource, field: string, value: string): Promise<string[]> {
-  return (await db.all<{ uid: string }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
+export async function findReferring(db: Reader, resource: Resource, field: string, value: string): Promise<Uid[]> {
+  return (await db.all<{ uid: Uid }>(FIND_REFERRING, resource.kind, field, value)).map((row) => row.uid);
 }
 
 /** The same, of those below `ancestor` only. */
@@ -77,8 +81,8 @@ export async function findReferringBelow(
   field: string,
   value: string,
   ancestor: string,
-): Promise<string[]> {
-  const rows = await db.all<{ uid: string }>(
+): Promise<Uid[]> {
+  const rows = await db.all<{ uid: Uid }>(
     FIND_REFERRING_BELOW,
     resource.kind,
     field,
@@ -94,10 +98,10 @@ export async function findUidsReferringAny(
   resource: Resource,
   field: string,
   values: readonly string[],
-): Promise<string[]> {
-  const uids = new Set<string>();
+): Promise<Uid[]> {
+  const uids = new Set<Uid>();
   for (const some of parameterBatches(values)) {
-    const rows = await db.all<{ uid: string }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
+    const rows = await db.all<{ uid: Uid }>(FIND_REFERRING_BATCH, resource.kind, field, ...some);
     for (const { uid } of rows) uids.add(uid);
   }
   return [...uids];
@@ -125,6 +129,16 @@ export async function findAll<S extends DescMessage>(
     for (const row of rows) found.push({ ...toStored(resource, row), body: row.body });
   }
   return found;
+}
+
+/** The messages of those of `uids` that exist, by uid. */
+export async function findMessagesByUid<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  uids: Iterable<string>,
+): Promise<ReadonlyMap<string, MessageShape<S>>> {
+  const found = await findAll(db, resource, [...new Set(uids)]);
+  return new Map(found.map(({ uid, message }) => [uid, message]));
 }
 
 const FIND_BATCH = `SELECT ${COLUMNS.join(', ')} FROM resource

@@ -9,7 +9,7 @@ export interface Lengths {
   readonly max?: number;
 }
 
-/** A name: lower case, digits, space, dot, underscore and dash. */
+/** A name of lower-case letters, digits, spaces, dots, underscores and dashes. */
 export const name =
   ({ min = 1, max = 255 }: Lengths = {}): Rule<string> =>
   (value) => {
@@ -20,7 +20,7 @@ export const name =
 export const description: Rule<string> = (value) =>
   value.length <= 512 && DESCRIPTION.test(value) ? undefined : 'must be one line of at most 512 characters';
 
-/** Any text on one line. */
+/** Any text without line breaks and other control characters. */
 export const line =
   (max: number): Rule<string> =>
   (value) =>

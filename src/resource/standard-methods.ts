@@ -11,7 +11,7 @@ import {
 import { EmptySchema, type FieldMask } from '@bufbuild/protobuf/wkt';
 import { notFound } from '../base/errors.ts';
 import { chain } from '../base/maybe-promise.ts';
-import { newUid, parentOf } from '../base/uid.ts';
+import { newUid, type ParentUid, parentOf, ROOT } from '../base/uid.ts';
 import { methodId } from '../contract/method.ts';
 import type { ChangeKind, Resource, State } from './definition.ts';
 import { deleteTree } from './delete.ts';
@@ -113,15 +113,16 @@ export async function createResource<S extends DescMessage>(
   ctx: WriteContext,
   resource: Resource<S>,
   asked: MessageShape<S>,
-  parent: string,
+  requestedParent: string,
   state?: State,
 ): Promise<MessageShape<S>> {
   // A copy, because the write may run again after a conflict and must find the request unchanged.
   const message = clone(resource.schema, asked);
   clearOutputOnly(resource.schema, message);
   refuse([...validate(resource.schema, message, resource.rules), ...(resource.check?.(message) ?? [])]);
-  await requireParent(ctx.db.forShare, resource, parent);
-  const uid = resource.sharesParentUid ? parent : newUid(parent);
+  const isRoot = requestedParent === ROOT && resource.parents.includes(ROOT);
+  const parent: ParentUid = isRoot ? ROOT : await requireParent(ctx.db.forShare, resource, requestedParent);
+  const uid = resource.sharesParentUid && parent !== ROOT ? parent : newUid(parent);
   const added = await resource.beforeCreate?.(ctx, message, { uid, parent });
   const draft = { message, uid, parent, state: state || added ? { ...state, ...added } : undefined };
   const stored = await insert(ctx.db, resource, draft, ctx.now);

@@ -4,7 +4,7 @@ import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
 import { invalid } from '../base/errors.ts';
 import { isImmutable, isOutputOnly } from '../contract/field-behavior.ts';
 
-/** No resource has nearly as many fields. */
+/** More than any resource has fields. */
 const MAX_PATHS = 256;
 
 /** A mask path as the fields it runs through. */
@@ -13,8 +13,8 @@ type Path = readonly DescField[];
 const textOf = (path: Path): string => path.map((field) => field.name).join('.');
 
 /**
- * Copies what `mask` names from `source` into `target` and answers what it touched: top-level fields and full paths.
- * No mask: the populated fields. `*`: everything, so that what is absent is cleared (AIP-134).
+ * Copies the fields that `mask` names from `source` to `target`. Returns the top-level fields and the full paths that it
+ * has copied. Without a mask it copies the populated fields, with `*` all fields, so that absent ones are cleared (AIP-134).
  */
 export function applyMask(
   desc: DescMessage,
@@ -41,7 +41,7 @@ function pathsOf(desc: DescMessage, source: ReflectMessage, mask: readonly strin
   if (!mask || mask.length === 0) return populated(source, []);
   if (mask.length > MAX_PATHS) throw invalid('update_mask', `must name at most ${MAX_PATHS} paths`);
   if (mask.includes('*')) {
-    if (mask.length > 1) throw invalid('update_mask', '* stands for every field and must stand alone');
+    if (mask.length > 1) throw invalid('update_mask', '* means all fields and cannot be combined with others');
     return desc.fields.map((field) => [field]);
   }
   return mask.map((text) => parse(desc, text));
@@ -50,14 +50,14 @@ function pathsOf(desc: DescMessage, source: ReflectMessage, mask: readonly strin
 function populated(message: ReflectMessage, above: Path): Path[] {
   return message.fields.flatMap((field) => {
     if (!message.isSet(field)) return [];
-    if (field.fieldKind !== 'message' || isWhole(field.message)) return [[...above, field]];
+    if (field.fieldKind !== 'message' || isWellKnown(field.message)) return [[...above, field]];
     const deeper = populated(message.get(field), [...above, field]);
     return deeper.length > 0 ? deeper : [[...above, field]];
   });
 }
 
-/** Well-known types are values, not structures. */
-const isWhole = (message: DescMessage): boolean => message.typeName.startsWith('google.protobuf.');
+/** Well-known types are copied as a whole. */
+const isWellKnown = (message: DescMessage): boolean => message.typeName.startsWith('google.protobuf.');
 
 function parse(desc: DescMessage, text: string): Path {
   const path: DescField[] = [];
@@ -98,7 +98,7 @@ function copy(path: Path, from: ReflectMessage, into: ReflectMessage): void {
     else into.clear(field);
     return;
   }
-  // A path into a message that the source lacks clears the leaf, and needs nothing where there is none.
+  // If the source lacks the message, the field in it is cleared; if the target lacks it too, there is nothing to clear.
   if (!from.isSet(field) && !into.isSet(field)) return;
   const source = from.get(field) as ReflectMessage;
   const inner = into.isSet(field) ? (into.get(field) as ReflectMessage) : emptyOf(source);

@@ -1,4 +1,5 @@
 import { type DescMessage, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { Uid } from '../base/uid.ts';
 import type { Transaction } from '../store/store.ts';
 import type { Resource } from './definition.ts';
 import { requireParent } from './parent.ts';
@@ -12,10 +13,10 @@ export type UpsertResult = 'created' | 'updated' | 'unchanged' | 'elsewhere';
 export interface Upsert<M extends Message> {
   /** The unique key that identifies the resource. */
   readonly key: string;
-  /** The uid in case it is new. */
-  newUid(): string;
+  /** The uid in case it is new, under `parent`. */
+  newUid(parent: Uid): Uid;
   /** The new message, given the existing one. May be called again after a conflict, so it must have no side effect. */
-  merge(uid: string, existing: M | undefined): M;
+  merge(uid: Uid, existing: M | undefined): M;
 }
 
 /**
@@ -25,11 +26,11 @@ export interface Upsert<M extends Message> {
 export async function upsertAll<S extends DescMessage>(
   tx: Transaction,
   resource: Resource<S>,
-  parent: string,
+  requestedParent: string,
   upserts: readonly Upsert<MessageShape<S>>[],
   now: number,
 ): Promise<UpsertResult[]> {
-  await requireParent(tx.forUpdate, resource, parent);
+  const parent = await requireParent(tx.forUpdate, resource, requestedParent);
   const existing = await findExisting(
     tx,
     resource,
@@ -71,7 +72,9 @@ async function lockAndReread<S extends DescMessage>(
   keys: readonly string[],
 ): Promise<void> {
   const uids = keys.map((key) => existing.get(key)?.uid ?? '').sort();
-  const stored = new Map((await findAll(tx.forUpdate, resource, uids)).map((each) => [each.uid, each]));
+  const stored = new Map<string, StoredWithBody<MessageShape<S>>>(
+    (await findAll(tx.forUpdate, resource, uids)).map((each) => [each.uid, each]),
+  );
   for (const key of keys) {
     const found = stored.get(existing.get(key)?.uid ?? '');
     if (found) existing.set(key, found);
@@ -88,7 +91,7 @@ interface PlannedChanges<M extends Message> {
 /** What must be written. A key that comes twice is merged twice and written once. */
 function planChanges<S extends DescMessage>(
   resource: Resource<S>,
-  parent: string,
+  parent: Uid,
   upserts: readonly Upsert<MessageShape<S>>[],
   existing: ReadonlyMap<string, StoredWithBody<MessageShape<S>>>,
 ): PlannedChanges<MessageShape<S>> {
@@ -107,7 +110,7 @@ function planChanges<S extends DescMessage>(
     }
     const before = existing.get(key);
     if (!before) {
-      const uid = newUid();
+      const uid = newUid(parent);
       drafts.set(key, { message: merge(uid, undefined), uid, parent });
       return 'created';
     }

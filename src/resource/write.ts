@@ -1,6 +1,7 @@
 import { type DescMessage, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists } from '../base/errors.ts';
+import type { Uid } from '../base/uid.ts';
 import { awaitAll } from '../store/await-all.ts';
 import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Transaction, Value } from '../store/store.ts';
@@ -63,7 +64,7 @@ export async function insertAll<S extends DescMessage>(
 }
 
 async function insertRows(tx: Transaction, { kind }: Resource, all: readonly Stored[], rows: Value[]): Promise<void> {
-  const inserted = new Set((await tx.insert<{ uid: string }>(RESOURCES, rows)).map(({ uid }) => uid));
+  const inserted = new Set((await tx.insert<{ uid: Uid }>(RESOURCES, rows)).map(({ uid }) => uid));
   // Random uids never collide, but some uids are derived from other data.
   const existing = all.find(({ uid }) => !inserted.has(uid));
   if (existing) throw alreadyExists(kind, existing.uid, `there is a ${kind} ${existing.uid} already`);

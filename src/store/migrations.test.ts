@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { databases, type Home } from '../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../test/support/databases.ts';
 import { postgresDialect, sqliteDialect } from './dialect.ts';
 import { extendedMigrations } from './migrations.killed.testing.ts';
 import { migrate, migrations } from './migrations.ts';
@@ -50,7 +50,7 @@ async function migrateInProcess(target: string, killAfter: number, kill = async 
 
 for (const database of databases) {
   describe(`migrations on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let target: string;
     const isUrl = database.name === 'PostgreSQL';
     const dialect = isUrl ? postgresDialect : sqliteDialect;
@@ -81,7 +81,7 @@ for (const database of databases) {
     };
 
     beforeEach(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       target = home.databaseUrl ?? join(home.dataDir, 'wharfinger.db');
     });
     afterEach(() => home.remove());
@@ -148,7 +148,7 @@ for (const database of databases) {
 
     it('survive a kill at a random time', async () => {
       for (let run = 0; run < (isUrl ? 2 : 8); run++) {
-        const other = await database.home();
+        const other = await database.createDataLocation();
         const file = other.databaseUrl ?? join(other.dataDir, 'wharfinger.db');
         await migrateInProcess(file, 0, async () => {
           await sleep(Math.random() * 12);

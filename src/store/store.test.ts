@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { databases, type Home } from '../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../test/support/databases.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import { openStore } from './open.ts';
 import { type Row, type Store, type Transaction, UniqueViolation } from './store.ts';
@@ -18,12 +18,12 @@ const unavailable = { name: 'ApiError', code: Code.UNAVAILABLE };
 
 for (const database of databases) {
   describe(`store on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let store: Store;
     const keys = async (): Promise<unknown[]> => (await store.reader.all(ALL)).map(({ key }) => key);
 
     before(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       store = await openStore(home);
     });
     beforeEach(() => store.write((tx) => tx.run('DELETE FROM setting')));

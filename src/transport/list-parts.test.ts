@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { create, fromBinary } from '@bufbuild/protobuf';
-import { until as untilRight } from '../../test/support/eventually.ts';
+import { pollUntil as untilRight } from '../../test/support/poll-until.ts';
 import { anonymousCaller } from '../access/caller.ts';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import { createLogger } from '../base/log.ts';

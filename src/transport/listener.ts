@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { Log } from '../base/log.ts';
 import type { BodyTimeout } from './body-timeout.ts';
 import { createHttpServer } from './http-server.ts';
-import { BACKLOG, defaultLimits, type Limits } from './limits.ts';
+import { defaultLimits, type Limits } from './limits.ts';
 import { detectProtocol, type Protocol } from './protocol-detection.ts';
 
 const STOP_GRACE_MS = 10_000;
@@ -25,14 +25,13 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  listen(host: string, port: number): Promise<AddressInfo>;
-  /** Serves a connection that another process accepted. */
+  /** Serves a connection that a port has accepted. */
   accept(socket: Socket): void;
-  /** Accepts no further connections, waits for running requests, and closes the remaining connections after the grace. */
+  /** Waits for running requests, and closes the remaining connections after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Serves HTTP/1.1 and gRPC on one port. */
+/** Serves HTTP/1.1 and gRPC on the connections of one port. */
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, tls, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
   const http = createHttpServer({ handle: options.http, limits, serviceDomain, newRequestId });
@@ -43,16 +42,18 @@ export function createListener(options: ListenerOptions): Listener {
   let stopped: Promise<void> | undefined;
   let allClosed = (): void => {};
 
-  // With half-open connections a client may close its side after the request and still read the response.
-  const server = tls ? secureServer(tls) : createServer({ allowHalfOpen: true, noDelay: true });
-  server.on('connection', (socket: Socket) => {
+  const secure = tls && createTls(tls);
+
+  function accept(socket: Socket): void {
     open.add(socket);
     watch(socket);
-    if (!tls) routeByFirstBytes(socket);
-  });
+    if (secure) secure.emit('connection', socket);
+    else routeByFirstBytes(socket);
+  }
 
-  function secureServer({ cert, key }: { cert: string; key: string }): Server {
-    const secure = createTlsServer({
+  /** Only for handshakes: it does not listen itself. */
+  function createTls({ cert, key }: { cert: string; key: string }): TlsServer {
+    const server = createTlsServer({
       cert,
       key,
       minVersion: 'TLSv1.2',
@@ -62,12 +63,12 @@ export function createListener(options: ListenerOptions): Listener {
       // Browsers and curl offer both and use REST. A gRPC client offers only h2.
       ALPNCallback: ({ protocols }) => ['http/1.1', 'h2'].find((protocol) => protocols.includes(protocol)),
     });
-    secure.on('tlsClientError', (error, socket) => {
+    server.on('tlsClientError', (error, socket) => {
       log.debug({ error: error.message }, 'TLS handshake failed');
       // After a timeout Node reports the error but leaves the connection open.
       socket.destroy();
     });
-    return secure.on('secureConnection', (socket: TLSSocket) => {
+    return server.on('secureConnection', (socket: TLSSocket) => {
       watch(socket);
       if (socket.alpnProtocol) route(socket, socket.alpnProtocol as Protocol);
       else routeByFirstBytes(socket);
@@ -109,21 +110,11 @@ export function createListener(options: ListenerOptions): Listener {
     log.debug({ error: error.message }, 'connection failed');
   }
 
-  const listen = (host: string, port: number): Promise<AddressInfo> =>
-    new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port, backlog: BACKLOG }, () => {
-        server.off('error', reject).on('error', (error) => log.warn({ error }, 'cannot accept a connection'));
-        resolve(server.address() as AddressInfo);
-      });
-    });
-
   async function finish(graceMs: number): Promise<void> {
     const closing = new Promise<void>((resolve) => {
       allClosed = resolve;
       if (open.size === 0) resolve();
     });
-    server.close();
     for (const socket of undetected) socket.destroy();
     http.stop();
     const timer = setTimeout(() => {
@@ -135,8 +126,7 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   return {
-    listen,
-    accept: (socket) => void server.emit('connection', socket),
+    accept,
     stop(graceMs = STOP_GRACE_MS) {
       stopped ??= finish(graceMs);
       return stopped;

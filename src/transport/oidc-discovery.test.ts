@@ -10,7 +10,7 @@ let keys: object = { keys: [{ kid: 'a' }] };
 let isDown = false;
 
 const handle = createOidcDiscovery({
-  issuer: () => ISSUER,
+  issuer: ISSUER,
   publicKeys: async () => {
     if (isDown) throw new Error('connect ECONNREFUSED 10.0.0.7');
     return keys;

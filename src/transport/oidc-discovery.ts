@@ -8,7 +8,7 @@ const MAX_AGE_S = 300;
 
 export interface OidcDiscoveryOptions {
   /** The public URL of this server. It is exactly the issuer of its tokens. */
-  readonly issuer: () => string;
+  readonly issuer: string;
   readonly publicKeys: () => Promise<object>;
 }
 
@@ -21,7 +21,7 @@ export function createOidcDiscovery({
   publicKeys,
 }: OidcDiscoveryOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
   const documents: ReadonlyMap<string, () => Promise<object>> = new Map([
-    ['/.well-known/openid-configuration', async () => discovery(issuer())],
+    ['/.well-known/openid-configuration', async () => discovery(issuer)],
     ['/.well-known/jwks.json', publicKeys],
   ]);
   return (req, res) => {

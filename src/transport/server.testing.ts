@@ -17,6 +17,7 @@ import type { Dispatch } from '../pipeline/call.ts';
 import { createGrpcServer } from './grpc/grpc.ts';
 import type { Limits } from './limits.ts';
 import { createListener, type Listener } from './listener.ts';
+import { openPort } from './port.ts';
 
 /** A self-signed certificate and its key for localhost and 127.0.0.1, valid until 2120. */
 export const tlsPair = { cert: testFile('tls/cert.pem'), key: testFile('tls/key.pem') };
@@ -73,9 +74,15 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     ...(tls && { tls: tlsPair }),
     ...(limits && { limits }),
   });
-  const { port } = await listener.listen('127.0.0.1', options.port ?? 0);
-  t.after(() => listener.stop(0));
-  return { ...listener, port, address: `127.0.0.1:${port}` };
+  const opened = await openPort({ host: '127.0.0.1', port: options.port ?? 0 });
+  const { port } = opened;
+  opened.serve(listener.accept);
+  const stop: Listener['stop'] = (graceMs) => {
+    opened.close();
+    return listener.stop(graceMs);
+  };
+  t.after(() => stop(0));
+  return { ...listener, stop, port, address: `127.0.0.1:${port}` };
 }
 
 export interface GrpcResponse {

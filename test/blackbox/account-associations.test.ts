@@ -7,8 +7,8 @@ import {
   CheckStatus,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 
@@ -19,12 +19,12 @@ const { deleteGroup } = GroupsService.method;
 
 const UUID = '6f1d6c2e-0f5a-4c6e-9d5b-3a1f0c9b7e11';
 
-everywhere('account associations', (bench) => {
+onEveryDatabaseAndWire('account associations', (fixture) => {
   const associate = (parent: string, accountAssociation: object) =>
-    bench.api.call(createAccountAssociation, { parent, accountAssociation });
+    fixture.api.call(createAccountAssociation, { parent, accountAssociation });
 
-  test('one lives under the uid of its group', async () => {
-    const group = await bench.newGroup();
+  test('an account association has the uid of its group', async () => {
+    const group = await fixture.newGroup();
     const made = await associate(group, {
       uid: 'ignored',
       name: 'clouds',
@@ -38,9 +38,9 @@ everywhere('account associations', (bench) => {
     assert.equal(made.uid, group);
     assert.ok(made.createTime && made.updateTime);
     assert.equal(made.github?.appInstallations['7']?.installations[0]?.installationId, 9n);
-    assert.deepEqual(await bench.api.call(getAccountAssociation, { uid: group }), made);
+    assert.deepEqual(await fixture.api.call(getAccountAssociation, { uid: group }), made);
 
-    const changed = await bench.api.call(updateAccountAssociation, {
+    const changed = await fixture.api.call(updateAccountAssociation, {
       accountAssociation: { uid: group, name: 'fewer', amazon: { account: '210987654321' } },
       updateMask: { paths: ['amazon', 'google', 'azure', 'github', 'chainguard'] },
     });
@@ -48,11 +48,11 @@ everywhere('account associations', (bench) => {
     assert.equal(changed.amazon?.account, '210987654321');
     assert.equal(changed.google, undefined);
     assert.equal(changed.uid, group);
-    assert.deepEqual(await bench.api.call(getAccountAssociation, { uid: group }), changed);
+    assert.deepEqual(await fixture.api.call(getAccountAssociation, { uid: group }), changed);
   });
 
-  test('a group has one at most, also when two are made at once', async () => {
-    const group = await bench.newGroup();
+  test('a group has at most one association, even when several are created concurrently', async () => {
+    const group = await fixture.newGroup();
     const attempts = await Promise.allSettled(['one', 'two', 'three'].map((name) => associate(group, { name })));
     assert.equal(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
     const error = await rejects(associate(group, { name: 'four' }), Code.ALREADY_EXISTS);
@@ -62,14 +62,14 @@ everywhere('account associations', (bench) => {
     }
   });
 
-  test('lists are by group, narrowed and filtered', async () => {
-    const top = await bench.newGroup();
-    const [a, b] = [await bench.newGroup(top), await bench.newGroup(top)];
+  test('associations are filtered by hierarchy and name, within the reach of the caller', async () => {
+    const top = await fixture.newGroup();
+    const [a, b] = [await fixture.newGroup(top), await fixture.newGroup(top)];
     const sorted = [a, b].sort();
     for (const [at, uid] of sorted.entries()) await associate(uid, { name: `list ${2 - at}` });
     await associate(top, { name: 'top of list' });
     const list = async (request: object) => {
-      const page = await bench.api.call(listAccountAssociations, request);
+      const page = await fixture.api.call(listAccountAssociations, request);
       assert.equal(page.totalCount, BigInt(page.accountAssociations.length));
       return page.accountAssociations.map(({ uid }) => uid);
     };
@@ -80,39 +80,39 @@ everywhere('account associations', (bench) => {
     assert.deepEqual(await list({ uidp: { descendantsOf: top }, name: 'list 1' }), [sorted[1]]);
     assert.deepEqual(await list({ uidp: { descendantsOf: top }, name: 'list' }), []);
 
-    const narrow = bench.as(await (await callerWith(bench.server, 'viewer', a)).token());
-    const { accountAssociations } = await narrow.call(listAccountAssociations, {});
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', a)).token());
+    const { accountAssociations } = await viewer.call(listAccountAssociations, {});
     assert.deepEqual(
       accountAssociations.map(({ uid }) => uid),
       [a],
     );
-    await rejects(narrow.call(getAccountAssociation, { uid: b }), Code.PERMISSION_DENIED);
+    await rejects(viewer.call(getAccountAssociation, { uid: b }), Code.PERMISSION_DENIED);
     await rejects(
-      narrow.call(updateAccountAssociation, { accountAssociation: { uid: a, name: 'mine' } }),
+      viewer.call(updateAccountAssociation, { accountAssociation: { uid: a, name: 'mine' } }),
       Code.PERMISSION_DENIED,
     );
   });
 
-  test('an association forbids deleting its group, and can be deleted twice', async () => {
-    const group = await bench.newGroup();
+  test('a group with an association cannot be deleted, and deleting the association twice succeeds', async () => {
+    const group = await fixture.newGroup();
     await associate(group, { name: 'in the way' });
-    const error = await rejects(bench.api.call(deleteGroup, { uid: group }), Code.FAILED_PRECONDITION);
+    const error = await rejects(fixture.api.call(deleteGroup, { uid: group }), Code.FAILED_PRECONDITION);
     assert.equal(error.message, 'Precondition failed: cannot delete group with child account associations');
-    await bench.api.call(deleteAccountAssociation, { uid: group });
-    await bench.api.call(deleteAccountAssociation, { uid: group });
-    await rejects(bench.api.call(getAccountAssociation, { uid: group }), Code.NOT_FOUND);
+    await fixture.api.call(deleteAccountAssociation, { uid: group });
+    await fixture.api.call(deleteAccountAssociation, { uid: group });
+    await rejects(fixture.api.call(getAccountAssociation, { uid: group }), Code.NOT_FOUND);
     await associate(group, { name: 'again' });
-    await bench.api.call(deleteAccountAssociation, { uid: group });
-    await bench.api.call(deleteGroup, { uid: group });
+    await fixture.api.call(deleteAccountAssociation, { uid: group });
+    await fixture.api.call(deleteGroup, { uid: group });
   });
 
-  test('each change leaves one event, and a deletion tells nothing but that', async () => {
-    const group = await bench.newGroup();
+  test('each change emits one event, and the event of a deletion has no body', async () => {
+    const group = await fixture.newGroup();
     await associate(group, { name: 'watched' });
-    await bench.api.call(updateAccountAssociation, { accountAssociation: { uid: group, description: 'new' } });
-    await bench.api.call(deleteAccountAssociation, { uid: group });
-    await bench.api.call(deleteAccountAssociation, { uid: group });
-    const events = (await eventsAbout(bench.db, group)).filter(({ type }) => type.includes('account_associations'));
+    await fixture.api.call(updateAccountAssociation, { accountAssociation: { uid: group, description: 'new' } });
+    await fixture.api.call(deleteAccountAssociation, { uid: group });
+    await fixture.api.call(deleteAccountAssociation, { uid: group });
+    const events = (await eventsAbout(fixture.db, group)).filter(({ type }) => type.includes('account_associations'));
     assert.deepEqual(
       events.map(({ type, scope, extensions, bodyType }) => ({ type, scope, extensions, bodyType })),
       ['created', 'updated', 'deleted'].map((change) => ({
@@ -126,8 +126,8 @@ everywhere('account associations', (bench) => {
     assert.equal(events[2]?.body, null);
   });
 
-  test('says which field is wrong', async () => {
-    const group = await bench.newGroup();
+  test('validation errors name the invalid field', async () => {
+    const group = await fixture.newGroup();
     const bad = async (association: object, ...fields: string[]) => {
       const error = await rejects(associate(group, { name: 'fine', ...association }), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, fields);
@@ -150,15 +150,15 @@ everywhere('account associations', (bench) => {
     await bad({ github: { appInstallations: { '-1': {} } } }, 'github.app_installations');
     await rejects(associate(`${group}/${'0'.repeat(16)}`, { name: 'lost' }), Code.NOT_FOUND);
     await rejects(
-      bench.api.call(updateAccountAssociation, { accountAssociation: { uid: group, name: 'lost' } }),
+      fixture.api.call(updateAccountAssociation, { accountAssociation: { uid: group, name: 'lost' } }),
       Code.NOT_FOUND,
     );
   });
 
-  test('a check says honestly why an association is not ready', async () => {
-    const group = await bench.newGroup();
+  test('a check returns the reason why an association is not ready', async () => {
+    const group = await fixture.newGroup();
     const check = (providerType: AccountProviderType) =>
-      bench.api.call(checkAccountAssociation, { uid: group, providerType });
+      fixture.api.call(checkAccountAssociation, { uid: group, providerType });
     await rejects(check(AccountProviderType.AMAZON), Code.NOT_FOUND);
     await associate(group, { name: 'half', amazon: { account: '123456789012' } });
     const amazon = await check(AccountProviderType.AMAZON);

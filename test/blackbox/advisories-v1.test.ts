@@ -19,8 +19,8 @@ import {
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
-import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 
@@ -30,7 +30,7 @@ const { importAdvisories } = AdvisoryImportsService.method;
 const { importVulnerabilities } = VulnerabilityImportsService.method;
 const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisory.method;
 
-type Given = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
+type AdvisoryInit = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
 
 const fixed = (fixedVersion: string) => ({ case: 'fixed' as const, value: { fixedVersion } });
 const scanned = {
@@ -46,20 +46,20 @@ const edited = (
   ...change,
 });
 
-everywhere('advisories in v1', (bench) => {
+onEveryDatabaseAndWire('advisories in v1', (fixture) => {
   let group: string;
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
   });
 
-  const make = (advisory: Given, api: Client = bench.api): Promise<Advisory> =>
+  const make = (advisory: AdvisoryInit, api: Client = fixture.api): Promise<Advisory> =>
     api.call(v1.create, { parentId: group, advisory: { artifactName: 'openssl', ...advisory } });
   const list = async (filter: Partial<Omit<AdvisoryFilter, '$typeName' | '$unknown'>>): Promise<Advisory[]> =>
-    (await bench.api.call(v1.list, { uidp: { childrenOf: group }, ...filter })).items;
+    (await fixture.api.call(v1.list, { uidp: { childrenOf: group }, ...filter })).items;
   const as = async (role: string): Promise<Client> =>
-    bench.as(await (await callerWith(bench.server, role, group)).token());
+    fixture.as(await (await callerWithRole(fixture.server, role, group)).token());
 
-  test('create, read by both versions, update, delete', async () => {
+  test('an advisory can be created, read in v1 and v2, updated and deleted', async () => {
     const events = [{ type: scanned, timestamp: timestampFromMs(1000) }];
     const made = await make({
       artifactType: 'apk',
@@ -70,7 +70,7 @@ everywhere('advisories in v1', (bench) => {
     });
     assert.match(made.id, new RegExp(`^${group}/[0-9a-f]{16}$`));
     assert.match(made.advisoryId, /^CGA-\w{4}-\w{4}-\w{4}$/);
-    assert.notEqual(made.author, '', 'the caller');
+    assert.notEqual(made.author, '', 'the author is the caller');
     assert.deepEqual(made.createdAt, made.updatedAt);
     assert.deepEqual(
       [made.events[0]?.timestamp, made.events[0]?.status],
@@ -78,32 +78,32 @@ everywhere('advisories in v1', (bench) => {
     );
     assert.partialDeepStrictEqual(made.events[0]?.type, scanned);
     assert.deepEqual(await list({ id: made.id }), [made]);
-    const inV2 = await bench.api.call(getAdvisory, { uid: made.id });
+    const inV2 = await fixture.api.call(getAdvisory, { uid: made.id });
     assert.deepEqual([inV2.advisoryId, inV2.legacyAdvisoryId, inV2.aliases], [made.advisoryId, 'OLD-1', ['CVE-1-1']]);
     assert.partialDeepStrictEqual(inV2.events[0]?.type, {
       case: 'detection',
       value: { type: { case: 'scanv1', value: { subpackage: 'libssl', component: 'ssl' } } },
     });
 
-    const wanted = { id: made.id, artifactName: 'openssl3', aliases: ['CVE-1-2'], deletedAt: timestampFromMs(9000) };
-    const updated = await bench.api.call(v1.update, wanted);
-    assert.partialDeepStrictEqual(updated, wanted);
+    const update = { id: made.id, artifactName: 'openssl3', aliases: ['CVE-1-2'], deletedAt: timestampFromMs(9000) };
+    const updated = await fixture.api.call(v1.update, update);
+    assert.partialDeepStrictEqual(updated, update);
     assert.deepEqual([updated.artifactType, updated.componentName, updated.legacyAdvisoryID], ['', '', undefined]);
     assert.deepEqual([updated.events, updated.advisoryId, updated.author], [made.events, made.advisoryId, made.author]);
-    const { deletedAt: _, ...standing } = await bench.api.call(v1.update, { id: made.id, artifactName: 'openssl3' });
-    assert.deepEqual((await list({ id: made.id }))[0], standing);
+    const { deletedAt: _, ...undeleted } = await fixture.api.call(v1.update, { id: made.id, artifactName: 'openssl3' });
+    assert.deepEqual((await list({ id: made.id }))[0], undeleted);
 
-    await bench.api.call(v1.delete, { id: made.id });
+    await fixture.api.call(v1.delete, { id: made.id });
     assert.deepEqual(await list({ id: made.id }), []);
-    await rejects(bench.api.call(v1.delete, { id: made.id }), Code.NOT_FOUND);
-    await rejects(bench.api.call(v1.update, { id: made.id, artifactName: 'x' }), Code.NOT_FOUND);
-    await rejects(bench.api.call(getAdvisory, { uid: made.id }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(v1.delete, { id: made.id }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(v1.update, { id: made.id, artifactName: 'x' }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(getAdvisory, { uid: made.id }), Code.NOT_FOUND);
   });
 
   test('events are added, listed oldest first, and replaced', async () => {
     const { id: parentId, updatedAt } = await make({});
     const { createAdvisoryEvent, listAdvisoryEvents, updateAdvisoryEvent } = v1;
-    const second = await bench.api.call(createAdvisoryEvent, {
+    const second = await fixture.api.call(createAdvisoryEvent, {
       parentId,
       advisoryEvent: {
         type: fixed('1'),
@@ -114,24 +114,24 @@ everywhere('advisories in v1', (bench) => {
     });
     assert.match(second.id, new RegExp(`^${parentId}/[0-9a-f]{16}$`));
     const advisoryEvent = { type: scanned, timestamp: timestampFromMs(1000), findings: new Uint8Array([1]) };
-    const first = await bench.api.call(createAdvisoryEvent, { parentId, advisoryEvent });
-    const events = async () => (await bench.api.call(listAdvisoryEvents, { parentId })).items;
+    const first = await fixture.api.call(createAdvisoryEvent, { parentId, advisoryEvent });
+    const events = async () => (await fixture.api.call(listAdvisoryEvents, { parentId })).items;
     assert.deepEqual(await events(), [first, second]);
     assert.notEqual((await list({ id: parentId }))[0]?.updatedAt, updatedAt);
 
-    const changed = await bench.api.call(updateAdvisoryEvent, edited(second, { type: fixed('2') }));
+    const changed = await fixture.api.call(updateAdvisoryEvent, edited(second, { type: fixed('2') }));
     assert.deepEqual(changed, {
       ...second,
       type: { ...second.type, value: { ...second.type.value, fixedVersion: '2' } },
     });
     assert.deepEqual(await events(), [first, changed]);
     await rejects(
-      bench.api.call(updateAdvisoryEvent, { id: `${parentId}/${'0'.repeat(16)}`, type: fixed('2') }),
+      fixture.api.call(updateAdvisoryEvent, { id: `${parentId}/${'0'.repeat(16)}`, type: fixed('2') }),
       Code.NOT_FOUND,
     );
   });
 
-  test('only who may approve says that an event was reviewed', async () => {
+  test('only a caller with advisories.approve can set the review of an event', async () => {
     const creator = await as('advisories.creator');
     const approver = await as('advisories.approver');
     const approved = { type: fixed('1'), status: ReviewStatus.APPROVED };
@@ -148,7 +148,11 @@ everywhere('advisories in v1', (bench) => {
     const reviewed = await approver.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.APPROVED });
     assert.equal(reviewed.status, ReviewStatus.APPROVED);
     assert.notEqual(reviewed.reviewer, '');
-    assert.deepEqual(await creator.call(v1.updateAdvisoryEvent, reviewed), reviewed, 'nothing changed');
+    assert.deepEqual(
+      await creator.call(v1.updateAdvisoryEvent, reviewed),
+      reviewed,
+      'an unchanged event needs no approval',
+    );
     await denied(creator.call(v1.updateAdvisoryEvent, edited(reviewed, { type: fixed('2') })));
     const rewritten = await creator.call(v1.updateAdvisoryEvent, { id: event.id, type: fixed('2') });
     assert.deepEqual([rewritten.status, rewritten.reviewer], [ReviewStatus.PENDING, '']);
@@ -164,27 +168,27 @@ everywhere('advisories in v1', (bench) => {
     assert.equal(await statusAfter(creator), ReviewStatus.APPROVED);
   });
 
-  test('an import keeps what was said in v1 about the events that stay', async () => {
+  test('an import keeps the review that was set in v1 on unchanged events', async () => {
     const advisoryId = newAdvisoryId();
     const advisories = [
       { advisoryId, artifactName: 'curl', events: [{ createTime: timestampFromMs(1000), type: fixed('1') }] },
     ];
-    await bench.api.call(importAdvisories, { parent: group, advisories });
+    await fixture.api.call(importAdvisories, { parent: group, advisories });
     const [curl] = await list({ advisoryIds: [advisoryId] });
     const [event] = curl?.events ?? [];
     assert.ok(event);
-    await bench.api.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.REJECTED, reviewer: 'bob' });
-    const outcome = await bench.api.call(importAdvisories, { parent: group, advisories });
+    await fixture.api.call(v1.updateAdvisoryEvent, { ...event, status: ReviewStatus.REJECTED, reviewer: 'bob' });
+    const outcome = await fixture.api.call(importAdvisories, { parent: group, advisories });
     assert.equal(outcome.unchanged, 1);
     const [after] = await list({ advisoryIds: [advisoryId] });
     assert.deepEqual([after?.events[0]?.status, after?.events[0]?.reviewer], [ReviewStatus.REJECTED, 'bob']);
   });
 
-  test('lists by every filter and in every order', async () => {
+  test('lists support every filter and every order', async () => {
     const of = async (filter: Parameters<typeof list>[0]) =>
       (await list(filter)).map(({ artifactName }) => artifactName);
     const parent = group;
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
     try {
       const [aliases] = [['CVE-2-2']];
       await make({
@@ -229,7 +233,7 @@ everywhere('advisories in v1', (bench) => {
       ] as const) {
         assert.equal((await of({ orderBy })).join(''), names, OrderBy[orderBy]);
       }
-      const page = await bench.api.call(v1.list, {
+      const page = await fixture.api.call(v1.list, {
         uidp: { childrenOf: group },
         pageSize: 2n,
         orderBy: OrderBy.ALIASES_ASC,
@@ -242,7 +246,7 @@ everywhere('advisories in v1', (bench) => {
     }
   });
 
-  test('says what is wrong, in its own words', async () => {
+  test('validation errors name the fields of v1', async () => {
     const bad = async (work: Promise<unknown>, ...fields: string[]) => {
       assert.deepEqual((await rejects(work, Code.INVALID_ARGUMENT)).fields, fields);
     };
@@ -256,25 +260,29 @@ everywhere('advisories in v1', (bench) => {
     await bad(list({ eventTypes: [EventTypeFilter.COMPONENT_LOCATION_CHANGED] }), 'event_types[0]');
     await bad(list({ artifactName: Array.from({ length: 101 }, String) }), 'artifact_name');
     const { id, advisoryId } = await make({ advisoryId: newAdvisoryId() });
-    await bad(bench.api.call(v1.update, { id, artifactName: 'openssl', advisoryId: newAdvisoryId() }), 'advisory_id');
+    await bad(fixture.api.call(v1.update, { id, artifactName: 'openssl', advisoryId: newAdvisoryId() }), 'advisory_id');
     await rejects(make({ advisoryId }), Code.ALREADY_EXISTS);
-    await bad(bench.api.call(v1.createAdvisoryEvent, { parentId: id }), 'advisory_event');
+    await bad(fixture.api.call(v1.createAdvisoryEvent, { parentId: id }), 'advisory_event');
   });
 
-  test('documents and metadata', async () => {
+  test('documents and vulnerability metadata are served in v1', async () => {
     const name = `package of ${group}`;
     const { advisoryId } = await make({
       artifactName: name,
       events: [{ type: scanned, timestamp: timestampFromMs(1000) }],
     });
-    const { items } = await bench.api.call(listDocuments, { id: name });
+    const { items } = await fixture.api.call(listDocuments, { id: name });
     assert.deepEqual([items[0]?.id, items[0]?.advisories[0]?.id], [name, advisoryId]);
     assert.partialDeepStrictEqual(items[0]?.advisories[0]?.events[0]?.data, scanned);
     const id = `CVE-${group.slice(-16)}`;
     const vulnerabilities = [{ id, summary: 'Bad', severities: [{ type: 2, score: 'CVSS:3.1/AV:N' }] }];
-    await bench.api.call(importVulnerabilities, { parent: group, vulnerabilities });
-    const known = await bench.api.call(listVulnerabilityMetadata, { ids: [id, id] });
-    assert.deepEqual([known.totalCount, known.items[0]?.severity[0]?.score], [1n, 'CVSS:3.1/AV:N']);
-    assert.deepEqual((await bench.api.call(listDocuments, { id: name }, {})).items, [], 'not open to everybody');
+    await fixture.api.call(importVulnerabilities, { parent: group, vulnerabilities });
+    const metadata = await fixture.api.call(listVulnerabilityMetadata, { ids: [id, id] });
+    assert.deepEqual([metadata.totalCount, metadata.items[0]?.severity[0]?.score], [1n, 'CVSS:3.1/AV:N']);
+    assert.deepEqual(
+      (await fixture.api.call(listDocuments, { id: name }, {})).items,
+      [],
+      'anonymous callers do not see it',
+    );
   });
 });

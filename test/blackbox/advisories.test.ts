@@ -14,23 +14,23 @@ import {
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
-import { callerWith, stranger } from '../support/callers.ts';
-import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
+import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { getAdvisory, listAdvisories } = AdvisoriesService.method;
 const { importAdvisories } = AdvisoryImportsService.method;
 const { deleteGroup } = GroupsService.method;
 
-type Given = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
+type AdvisoryInit = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
 type Filters = Partial<Omit<ListAdvisoriesRequest, '$typeName' | '$unknown' | 'uidp'>>;
 
-async function load({ api }: Pick<Bench, 'api'>, parent: string, advisories: Given[]): Promise<void> {
+async function load({ api }: Pick<ApiFixture, 'api'>, parent: string, advisories: AdvisoryInit[]): Promise<void> {
   const { created, refusals } = await api.call(importAdvisories, { parent, advisories });
   assert.deepEqual([created, refusals], [advisories.length, []]);
 }
 
-const SHELF: readonly Given[] = [
+const ADVISORIES: readonly AdvisoryInit[] = [
   {
     advisoryId: 'CGA-2222-2222-2222',
     legacyAdvisoryId: 'OLD-1',
@@ -80,24 +80,24 @@ const SHELF: readonly Given[] = [
 ];
 const [OPENSSL, DJANGO, ZLIB] = ['CGA-2222-2222-2222', 'CGA-3333-3333-3333', 'CGA-4444-4444-4444'] as const;
 
-everywhere('advisories', (bench) => {
+onEveryDatabaseAndWire('advisories', (fixture) => {
   let group: string;
-  /** Ids are unique in an organization, and both wires use one, so each has ids of its own. */
-  const own = new Map<string, string>();
+  /** Advisory ids are unique in an organization, which both wires share. So each wire has its own, by the ids above. */
+  const advisoryIds = new Map<string, string>();
   before(async () => {
-    group = await bench.newGroup();
-    for (const id of [OPENSSL, DJANGO, ZLIB]) own.set(id, newAdvisoryId());
+    group = await fixture.newGroup();
+    for (const id of [OPENSSL, DJANGO, ZLIB]) advisoryIds.set(id, newAdvisoryId());
     await load(
-      bench,
+      fixture,
       group,
-      SHELF.map((given) => ({ ...given, advisoryId: own.get(given.advisoryId ?? '') ?? '' })),
+      ADVISORIES.map((advisory) => ({ ...advisory, advisoryId: advisoryIds.get(advisory.advisoryId ?? '') ?? '' })),
     );
   });
 
-  const list = (filters: Filters) => bench.api.call(listAdvisories, { ...filters, uidp: { descendantsOf: group } });
+  const list = (filters: Filters) => fixture.api.call(listAdvisories, { ...filters, uidp: { descendantsOf: group } });
   const namesOf = (advisories: readonly Advisory[]) => advisories.map(({ artifactName }) => artifactName);
 
-  /** Both what is found, newest first, and how many that are. */
+  /** Asserts which advisories the filters find, newest first, and their total count. */
   async function finds(filters: Filters, ...names: string[]): Promise<void> {
     const { advisories, totalCount } = await list({ ...filters, orderBy: 'update_time desc' });
     assert.deepEqual(namesOf(advisories), names, JSON.stringify(filters));
@@ -106,11 +106,11 @@ everywhere('advisories', (bench) => {
     assert.deepEqual(namesOf(unordered.advisories).sort(), [...names].sort(), JSON.stringify(filters));
   }
 
-  test('one can be read with all it has', async () => {
+  test('an advisory is returned with all its fields', async () => {
     const [found] = (await list({ artifactNames: ['openssl'] })).advisories;
     assert.ok(found);
     assert.match(found.uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
-    assert.equal(found.advisoryId, own.get(OPENSSL));
+    assert.equal(found.advisoryId, advisoryIds.get(OPENSSL));
     assert.equal(found.legacyAdvisoryId, 'OLD-1');
     assert.ok(found.createTime);
     assert.deepEqual(found.updateTime, found.createTime);
@@ -123,31 +123,35 @@ everywhere('advisories', (bench) => {
       assert.deepEqual(event.updateTime, found.createTime);
     }
     assert.deepEqual(found.events[1]?.createTime, timestampFromMs(2000));
-    assert.deepEqual(await bench.api.call(getAdvisory, { uid: found.uid }), found);
+    assert.deepEqual(await fixture.api.call(getAdvisory, { uid: found.uid }), found);
   });
 
-  test('what is not there, and what one may not see', async () => {
-    const { api, as, server } = bench;
+  test('a missing advisory is not found, and one out of reach is denied', async () => {
+    const { api, as, server } = fixture;
     const missing = `${group}/${'0'.repeat(16)}`;
     const error = await rejects(api.call(getAdvisory, { uid: missing }), Code.NOT_FOUND);
     assert.equal(error.detail('ResourceInfo')?.resourceName, missing);
     assert.deepEqual((await rejects(api.call(getAdvisory, { uid: 'x' }), Code.INVALID_ARGUMENT)).fields, ['uid']);
-    const nobody = as(await (await stranger(server, group)).token());
+    const unprivileged = as(await (await callerWithoutRole(server, group)).token());
     const [{ uid }] = (await list({})).advisories as [Advisory];
     for (const one of [uid, missing]) {
       assert.match(
-        (await rejects(nobody.call(getAdvisory, { uid: one }), Code.PERMISSION_DENIED)).message,
+        (await rejects(unprivileged.call(getAdvisory, { uid: one }), Code.PERMISSION_DENIED)).message,
         /advisories\.list/,
       );
     }
-    assert.deepEqual((await nobody.call(listAdvisories, {})).advisories, []);
+    assert.deepEqual((await unprivileged.call(listAdvisories, {})).advisories, []);
     await rejects(api.call(listAdvisories, {}, {}), Code.UNAUTHENTICATED);
   });
 
-  test('every filter by itself', async () => {
+  test('each filter works alone', async () => {
     await finds({}, 'zlib', 'py3-Django', 'openssl');
-    await finds({ advisoryIds: [own.get(OPENSSL) ?? ''] }, 'openssl');
-    await finds({ advisoryIds: [own.get(OPENSSL)?.toLowerCase() ?? '', own.get(ZLIB) ?? ''] }, 'zlib', 'openssl');
+    await finds({ advisoryIds: [advisoryIds.get(OPENSSL) ?? ''] }, 'openssl');
+    await finds(
+      { advisoryIds: [advisoryIds.get(OPENSSL)?.toLowerCase() ?? '', advisoryIds.get(ZLIB) ?? ''] },
+      'zlib',
+      'openssl',
+    );
     await finds({ legacyAdvisoryIds: ['OLD-1', 'OLD-2'] }, 'openssl');
     await finds({ artifactNames: ['zlib', 'openssl', 'nothing'] }, 'zlib', 'openssl');
     await finds({ artifactNames: ['py3-django'] });
@@ -170,12 +174,12 @@ everywhere('advisories', (bench) => {
     await finds({ latestEventType: EventTypeFilter.DETECTION });
   });
 
-  test('a search finds every word, in ids and names and parts of names', async () => {
+  test('a query matches all of its words, in ids, names and parts of names', async () => {
     await finds({ query: 'django' }, 'py3-Django');
     await finds({ query: 'PY3-DJANGO' }, 'py3-Django');
     await finds({ query: 'py3' }, 'py3-Django');
     await finds({ query: 'cve-2024-0001' }, 'openssl');
-    await finds({ query: `  ${own.get(ZLIB)}\t` }, 'zlib');
+    await finds({ query: `  ${advisoryIds.get(ZLIB)}\t` }, 'zlib');
     await finds({ query: 'old-1' }, 'openssl');
     await finds({ query: 'openssl LIBCRYPTO ghsa-2222-3333-4444' }, 'openssl');
     await finds({ query: 'openssl django' });
@@ -184,28 +188,28 @@ everywhere('advisories', (bench) => {
     await finds({ query: '   ' }, 'zlib', 'py3-Django', 'openssl');
   });
 
-  test('filters hold together', async () => {
+  test('combined filters must all match', async () => {
     await finds({ artifactTypes: ['apk'], eventTypes: [EventTypeFilter.FIXED] }, 'openssl');
     await finds({ artifactTypes: ['apk'], excludeEventAuthors: ['ann'] }, 'zlib');
     await finds({ query: 'zlib', artifactTypes: ['apk', 'wheel'], componentNames: ['zlib'] }, 'zlib');
-    await finds({ aliases: ['CVE-2024-0001'], advisoryIds: [own.get(OPENSSL) ?? ''] }, 'openssl');
-    await finds({ aliases: ['CVE-2024-0001'], advisoryIds: [own.get(ZLIB) ?? ''] });
+    await finds({ aliases: ['CVE-2024-0001'], advisoryIds: [advisoryIds.get(OPENSSL) ?? ''] }, 'openssl');
+    await finds({ aliases: ['CVE-2024-0001'], advisoryIds: [advisoryIds.get(ZLIB) ?? ''] });
     await finds({ eventAuthors: ['ann'], excludeEventAuthors: ['scanner'] }, 'py3-Django');
     await finds({ origin: 'zlib', artifactNames: ['openssl'] });
   });
 
-  test('sorted, paged and counted, and no further than the caller sees', async () => {
-    const { as, server } = bench;
-    const [here, elsewhere] = [await bench.newGroup(group), await bench.newGroup()];
-    const many = (of: string): Given[] =>
+  test('advisories are sorted, paged and counted, within the reach of the caller', async () => {
+    const { as, server } = fixture;
+    const [here, elsewhere] = [await fixture.newGroup(group), await fixture.newGroup()];
+    const many = (of: string): AdvisoryInit[] =>
       Array.from({ length: 25 }, (_, i) => ({
         artifactName: `many ${i % 5}`,
         artifactType: 'oci',
         legacyAdvisoryId: `${of}-${i}`,
       }));
-    await load(bench, here, many(here));
-    await load(bench, elsewhere, many(elsewhere));
-    const viewer = as(await (await callerWith(server, 'viewer', here)).token());
+    await load(fixture, here, many(here));
+    await load(fixture, elsewhere, many(elsewhere));
+    const viewer = as(await (await callerWithRole(server, 'viewer', here)).token());
 
     for (const [filters, total] of [
       [{ artifactTypes: ['oci'] }, 25],
@@ -237,18 +241,18 @@ everywhere('advisories', (bench) => {
     assert.equal((await viewer.call(listAdvisories, { uidp: { childrenOf: group } })).totalCount, 0n);
     assert.equal((await list({ artifactTypes: ['oci'] })).totalCount, 25n);
     const direct = { uidp: { childrenOf: group }, artifactTypes: ['oci', 'apk'] };
-    assert.equal((await bench.api.call(listAdvisories, direct)).totalCount, 2n);
+    assert.equal((await fixture.api.call(listAdvisories, direct)).totalCount, 2n);
     assert.equal(
-      (await bench.api.call(listAdvisories, { artifactTypes: ['oci'], uidp: { childrenOf: here } })).totalCount,
+      (await fixture.api.call(listAdvisories, { artifactTypes: ['oci'], uidp: { childrenOf: here } })).totalCount,
       25n,
     );
   });
 
-  test('says which value is wrong', async () => {
-    const bad = async (filters: Filters, field: string, says: RegExp) => {
+  test('validation errors name the invalid value', async () => {
+    const bad = async (filters: Filters, field: string, pattern: RegExp) => {
       const error = await rejects(list(filters), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, [field]);
-      assert.match(error.message, says);
+      assert.match(error.message, pattern);
     };
     await bad(
       { eventTypes: [EventTypeFilter.FIXED, EventTypeFilter.UNSPECIFIED] },
@@ -261,10 +265,10 @@ everywhere('advisories', (bench) => {
     await bad({ orderBy: 'component_name' }, 'order_by', /artifact_name, advisory_id, aliases, delete_time, uid/);
   });
 
-  test('a group with advisories stays', async () => {
-    const uid = await bench.newGroup(group);
-    await load(bench, uid, [{ artifactName: 'last' }]);
-    const error = await rejects(bench.api.call(deleteGroup, { uid }), Code.FAILED_PRECONDITION);
+  test('a group with advisories cannot be deleted', async () => {
+    const uid = await fixture.newGroup(group);
+    await load(fixture, uid, [{ artifactName: 'last' }]);
+    const error = await rejects(fixture.api.call(deleteGroup, { uid }), Code.FAILED_PRECONDITION);
     assert.equal(error.message, 'Precondition failed: cannot delete group with child advisories');
   });
 });

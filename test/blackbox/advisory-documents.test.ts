@@ -16,18 +16,18 @@ import {
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import { callerWith, stranger } from '../support/callers.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { type Database, databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
-import { startServerIn, type TestServer } from '../support/server.ts';
+import { startServerOn, type TestServer } from '../support/server.ts';
 import { type Client, type Wire, wires } from '../support/wires.ts';
 
 const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 const { importAdvisories } = AdvisoryImportsService.method;
 const { importVulnerabilities } = VulnerabilityImportsService.method;
 
-type Given = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
-type Ask<M> = Partial<Omit<M, '$typeName' | '$unknown'>>;
+type AdvisoryInit = Exclude<MessageInitShape<typeof AdvisorySchema>, Advisory>;
+type RequestFields<M> = Partial<Omit<M, '$typeName' | '$unknown'>>;
 
 const detected = {
   createTime: timestampFromMs(1000),
@@ -42,7 +42,7 @@ const fixed = (fixedVersion: string, init: object = {}) => ({
   type: { case: 'fixed' as const, value: { fixedVersion, note: 'not for documents' } },
 });
 
-const OPEN: Given[] = [
+const PUBLIC: AdvisoryInit[] = [
   { advisoryId: 'CGA-3333-3333-3333', artifactName: 'openssl', aliases: ['CVE-1-1'], events: [detected, fixed('3')] },
   { advisoryId: 'CGA-2222-2222-2222', artifactName: 'openssl', aliases: ['CVE-1-2'] },
   { advisoryId: 'CGA-4444-4444-4444', artifactName: 'zlib', aliases: ['CVE-1-1'] },
@@ -62,15 +62,15 @@ const OPEN: Given[] = [
     ],
   },
 ];
-const SECRET: Given[] = [
+const PRIVATE: AdvisoryInit[] = [
   { advisoryId: 'CGA-7777-7777-7777', artifactName: 'openssl', aliases: ['CVE-1-3'] },
   { advisoryId: 'CGA-8888-8888-8888', artifactName: 'secret', aliases: ['CVE-1-1'] },
 ];
 
-/** A server whose advisories are open in one group and not in another. */
-async function serverWithShelves(database: Database) {
-  const home = await database.home();
-  const first = await startServerIn(home);
+/** Starts a server with advisories in a public group and in another one. */
+async function startServerWithAdvisories(database: Database) {
+  const dataLocation = await database.createDataLocation();
+  const first = await startServerOn(dataLocation);
   const api = wires[0]?.connect(first.url, first.token) ?? assert.fail();
   const groups: string[] = [];
   for (const name of ['open', 'closed']) {
@@ -79,14 +79,14 @@ async function serverWithShelves(database: Database) {
     );
   }
   const [open = '', closed = ''] = groups;
-  await api.call(importAdvisories, { parent: open, advisories: OPEN });
-  await api.call(importAdvisories, { parent: closed, advisories: SECRET });
+  await api.call(importAdvisories, { parent: open, advisories: PUBLIC });
+  await api.call(importAdvisories, { parent: closed, advisories: PRIVATE });
   const vulnerabilities = ['CVE-1-2', 'CVE-1-1', 'GHSA-1'].map((id) => ({ id, summary: `About ${id}` }));
   await api.call(importVulnerabilities, { parent: open, vulnerabilities });
   await api.call(importVulnerabilities, { parent: closed, vulnerabilities: [{ id: 'CVE-1-3', details: '# Secret' }] });
   api.close();
   await first.stop();
-  const server = await startServerIn(home, { env: { WHARF_PUBLIC_ADVISORY_GROUPS: open } });
+  const server = await startServerOn(dataLocation, { env: { WHARF_PUBLIC_ADVISORY_GROUPS: open } });
   return { server, open, closed };
 }
 
@@ -96,7 +96,7 @@ for (const database of databases) {
     let open: string;
     let closed: string;
     before(async () => {
-      ({ server, open, closed } = await serverWithShelves(database));
+      ({ server, open, closed } = await startServerWithAdvisories(database));
     });
     after(() => server.remove());
 
@@ -105,50 +105,56 @@ for (const database of databases) {
     }
 
     function suite(wire: Wire): void {
-      let nobody: Client;
+      let anonymous: Client;
       let owner: Client;
       before(() => {
-        nobody = wire.connect(server.url, undefined);
+        anonymous = wire.connect(server.url, undefined);
         owner = wire.connect(server.url, server.token);
       });
       after(() => {
-        nobody.close();
+        anonymous.close();
         owner.close();
       });
 
-      async function documents(ask: Ask<ListDocumentsRequest> = {}, client = nobody): Promise<string[]> {
-        const { documents, totalCount } = await client.call(listDocuments, ask);
-        assert.equal(totalCount, BigInt(documents.length + (ask.skip ?? 0)));
+      async function documents(
+        request: RequestFields<ListDocumentsRequest> = {},
+        client = anonymous,
+      ): Promise<string[]> {
+        const { documents, totalCount } = await client.call(listDocuments, request);
+        assert.equal(totalCount, BigInt(documents.length + (request.skip ?? 0)));
         return documents.map(({ id, advisories }) => [id, ...advisories.map((one) => one.id.slice(0, 8))].join(' '));
       }
-      async function known(ask: Ask<ListVulnerabilityMetadataRequest> = {}, client = nobody): Promise<string[]> {
-        const page = await client.call(listVulnerabilityMetadata, ask);
+      async function metadataIds(
+        request: RequestFields<ListVulnerabilityMetadataRequest> = {},
+        client = anonymous,
+      ): Promise<string[]> {
+        const page = await client.call(listVulnerabilityMetadata, request);
         assert.equal(page.totalCount, BigInt(page.vulnerabilityMetadata.length));
         return page.vulnerabilityMetadata.map(({ id }) => id);
       }
 
-      test('nobody sees what is open, the owner everything, a member what they may list besides', async () => {
+      test('anonymous callers see public documents, members also those that they may list, the owner all', async () => {
         const shown = ['bash CGA-6666', 'curl', 'openssl CGA-2222 CGA-3333', 'zlib CGA-4444'];
         assert.deepEqual(await documents(), shown);
         const all = ['bash CGA-6666', 'curl', 'openssl CGA-2222 CGA-3333 CGA-7777', 'secret CGA-8888', 'zlib CGA-4444'];
         assert.deepEqual(await documents({}, owner), all);
-        for (const [token, sees, knows] of [
-          [await (await callerWith(server, 'viewer', closed)).token(), all, true],
-          [await (await callerWith(server, 'viewer', open)).token(), shown, false],
-          [await (await stranger(server, closed)).token(), shown, false],
+        for (const [token, visible, seesMetadata] of [
+          [await (await callerWithRole(server, 'viewer', closed)).token(), all, true],
+          [await (await callerWithRole(server, 'viewer', open)).token(), shown, false],
+          [await (await callerWithoutRole(server, closed)).token(), shown, false],
         ] as const) {
           const client = wire.connect(server.url, token);
-          assert.deepEqual(await documents({}, client), sees);
-          assert.equal((await known({}, client)).includes('CVE-1-3'), knows);
+          assert.deepEqual(await documents({}, client), visible);
+          assert.equal((await metadataIds({}, client)).includes('CVE-1-3'), seesMetadata);
           client.close();
         }
         for (const method of [listDocuments, listVulnerabilityMetadata]) {
-          await rejects(nobody.call(method, {}, { token: 'nonsense' }), Code.UNAUTHENTICATED);
+          await rejects(anonymous.call(method, {}, { token: 'nonsense' }), Code.UNAUTHENTICATED);
         }
       });
 
       test('a document has the events of its advisories, oldest first', async () => {
-        const { documents } = await nobody.call(listDocuments, { id: 'openssl' });
+        const { documents } = await anonymous.call(listDocuments, { id: 'openssl' });
         const events = documents[0]?.advisories[1]?.events ?? [];
         assert.deepEqual(
           events.map(({ timestamp, data }) => [timestamp?.seconds, data.case]),
@@ -161,16 +167,16 @@ for (const database of databases) {
           type: { case: 'scanv1', value: { scanner: 'grype', subpackageName: 'libssl', componentName: 'ssl' } },
         });
         assert.partialDeepStrictEqual(events[1]?.data.value, { fixedVersion: '3' });
-        const [bash] = (await nobody.call(listDocuments, { id: 'bash' })).documents;
-        const told = bash?.advisories[0]?.events.map(({ data }) => data);
+        const [bash] = (await anonymous.call(listDocuments, { id: 'bash' })).documents;
+        const published = bash?.advisories[0]?.events.map(({ data }) => data);
         assert.deepEqual(
-          told?.map((data) => data.case),
+          published?.map((data) => data.case),
           ['falsePositiveDetermination', 'pendingUpstreamFix'],
         );
-        assert.partialDeepStrictEqual(told?.[0]?.value, { type: 3, note: 'no' });
+        assert.partialDeepStrictEqual(published?.[0]?.value, { type: 3, note: 'no' });
       });
 
-      test('by id, by vulnerability, and by both', async () => {
+      test('documents are filtered by id and by vulnerability', async () => {
         assert.deepEqual(await documents({ id: 'zlib' }), ['zlib CGA-4444']);
         assert.deepEqual(await documents({ id: 'zli' }), []);
         assert.deepEqual(await documents({ id: 'secret' }), []);
@@ -186,8 +192,8 @@ for (const database of databases) {
         assert.deepEqual(await documents({ cves: ['CVE-1-2'], id: 'zlib' }), []);
       });
 
-      test('documents in pages, in both directions', async () => {
-        for (const [ask, wanted] of [
+      test('documents are paged in both directions', async () => {
+        for (const [request, expected] of [
           [{ orderBy: 'id desc' }, ['zlib', 'openssl', 'curl', 'bash']],
           [{ orderBy: '' }, ['bash', 'curl', 'openssl', 'zlib']],
           [{ cves: ['CVE-1-1', 'CVE-1-2', 'OLD-1'], orderBy: 'id' }, ['bash', 'openssl', 'zlib']],
@@ -195,55 +201,58 @@ for (const database of databases) {
           const seen: string[] = [];
           let pageToken = '';
           do {
-            const page = await nobody.call(listDocuments, {
-              ...ask,
+            const page = await anonymous.call(listDocuments, {
+              ...request,
               pageSize: 1,
               pageToken,
-            } as Ask<ListDocumentsRequest>);
-            assert.equal(page.totalCount, BigInt(wanted.length));
+            } as RequestFields<ListDocumentsRequest>);
+            assert.equal(page.totalCount, BigInt(expected.length));
             seen.push(...page.documents.map(({ id }) => id));
             pageToken = page.nextPageToken;
           } while (pageToken !== '');
-          assert.deepEqual(seen, wanted);
-          const skipped = await nobody.call(listDocuments, { ...ask, skip: 2 } as Ask<ListDocumentsRequest>);
-          assert.deepEqual([skipped.skipped, skipped.documents.map(({ id }) => id)], [2, wanted.slice(2)]);
+          assert.deepEqual(seen, expected);
+          const skipped = await anonymous.call(listDocuments, {
+            ...request,
+            skip: 2,
+          } as RequestFields<ListDocumentsRequest>);
+          assert.deepEqual([skipped.skipped, skipped.documents.map(({ id }) => id)], [2, expected.slice(2)]);
         }
-        const { nextPageToken: pageToken } = await nobody.call(listDocuments, { pageSize: 1 });
-        for (const ask of [{ pageToken, id: 'zlib' }, { pageToken, orderBy: 'id desc' }, { pageToken: 'x' }]) {
-          assert.deepEqual((await rejects(nobody.call(listDocuments, ask), Code.INVALID_ARGUMENT)).fields, [
+        const { nextPageToken: pageToken } = await anonymous.call(listDocuments, { pageSize: 1 });
+        for (const request of [{ pageToken, id: 'zlib' }, { pageToken, orderBy: 'id desc' }, { pageToken: 'x' }]) {
+          assert.deepEqual((await rejects(anonymous.call(listDocuments, request), Code.INVALID_ARGUMENT)).fields, [
             'page_token',
           ]);
         }
-        for (const [ask, field] of [
+        for (const [request, field] of [
           [{ pageSize: -1 }, 'page_size'],
           [{ skip: -1 }, 'skip'],
           [{ orderBy: 'name' }, 'order_by'],
           [{ cves: Array.from({ length: 101 }, (_, i) => `CVE-9-${i}`) }, 'cves'],
         ] as const) {
-          const error = await rejects(nobody.call(listDocuments, ask as never), Code.INVALID_ARGUMENT);
+          const error = await rejects(anonymous.call(listDocuments, request as never), Code.INVALID_ARGUMENT);
           assert.deepEqual(error.fields, [field]);
         }
       });
 
-      test('what is known of vulnerabilities, by id', async () => {
-        assert.deepEqual(await known(), ['CVE-1-1', 'CVE-1-2', 'GHSA-1']);
-        assert.deepEqual(await known({ orderBy: 'id desc' }), ['GHSA-1', 'CVE-1-2', 'CVE-1-1']);
-        assert.deepEqual(await known({ id: 'cve-1-2' }), ['CVE-1-2']);
-        assert.deepEqual(await known({ ids: ['GHSA-1', 'CVE-1-2', 'GHSA-1', 'CVE-7-7'] }), ['CVE-1-2', 'GHSA-1']);
-        assert.deepEqual(await known({ id: 'GHSA-1', ids: ['GHSA-1', 'CVE-1-2'] }), ['GHSA-1']);
-        assert.deepEqual(await known({ id: 'GHSA-1', ids: ['CVE-1-2'] }), []);
-        assert.deepEqual(await known({ ids: ['CVE-1-3'] }), []);
-        assert.deepEqual(await known({ ids: ['CVE-1-3'] }, owner), ['CVE-1-3']);
-        const page = await nobody.call(listVulnerabilityMetadata, { ids: ['GHSA-1', 'CVE-1-1'], pageSize: 1 });
+      test('vulnerability metadata is filtered by id, sorted and paged', async () => {
+        assert.deepEqual(await metadataIds(), ['CVE-1-1', 'CVE-1-2', 'GHSA-1']);
+        assert.deepEqual(await metadataIds({ orderBy: 'id desc' }), ['GHSA-1', 'CVE-1-2', 'CVE-1-1']);
+        assert.deepEqual(await metadataIds({ id: 'cve-1-2' }), ['CVE-1-2']);
+        assert.deepEqual(await metadataIds({ ids: ['GHSA-1', 'CVE-1-2', 'GHSA-1', 'CVE-7-7'] }), ['CVE-1-2', 'GHSA-1']);
+        assert.deepEqual(await metadataIds({ id: 'GHSA-1', ids: ['GHSA-1', 'CVE-1-2'] }), ['GHSA-1']);
+        assert.deepEqual(await metadataIds({ id: 'GHSA-1', ids: ['CVE-1-2'] }), []);
+        assert.deepEqual(await metadataIds({ ids: ['CVE-1-3'] }), []);
+        assert.deepEqual(await metadataIds({ ids: ['CVE-1-3'] }, owner), ['CVE-1-3']);
+        const page = await anonymous.call(listVulnerabilityMetadata, { ids: ['GHSA-1', 'CVE-1-1'], pageSize: 1 });
         assert.deepEqual([page.totalCount, page.vulnerabilityMetadata[0]?.summary], [2n, 'About CVE-1-1']);
         const { nextPageToken: pageToken } = page;
-        const next = await nobody.call(listVulnerabilityMetadata, {
+        const next = await anonymous.call(listVulnerabilityMetadata, {
           ids: ['GHSA-1', 'CVE-1-1'],
           pageSize: 1,
           pageToken,
         });
         assert.deepEqual([next.nextPageToken, next.vulnerabilityMetadata[0]?.id], ['', 'GHSA-1']);
-        await rejects(nobody.call(listVulnerabilityMetadata, { pageToken }), Code.INVALID_ARGUMENT);
+        await rejects(anonymous.call(listVulnerabilityMetadata, { pageToken }), Code.INVALID_ARGUMENT);
       });
     }
   });

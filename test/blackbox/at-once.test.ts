@@ -8,21 +8,21 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
-import { startServerIn, startTestServer, type TestServer } from '../support/server.ts';
+import { startServerOn, startTestServer, type TestServer } from '../support/server.ts';
 import { CallError, type Client, wires } from '../support/wires.ts';
 
 const { createGroup, getGroup, deleteGroup } = GroupsService.method;
 const { createIdentity, listIdentities } = IdentitiesService.method;
 const { createRepo, listRepos } = ReposService.method;
-const somebody = (name: string) => ({ name, relationship: { case: 'claimMatch' as const, value: SOMEBODY } });
-const SOMEBODY = {
+const newIdentity = (name: string) => ({ name, relationship: { case: 'claimMatch' as const, value: CLAIM_MATCH } });
+const CLAIM_MATCH = {
   iss: { case: 'issuer' as const, value: 'https://issuer.example.com' },
   sub: { case: 'subject' as const, value: 'somebody' },
 };
 
 for (const database of databases) {
   const shared = database.name === 'PostgreSQL';
-  describe(`many creates at once, on ${shared ? 'two servers of one PostgreSQL' : 'SQLite'}`, () => {
+  describe(`concurrent creates on ${shared ? 'two servers with one PostgreSQL' : 'SQLite'}`, () => {
     let first: TestServer;
     let second: TestServer;
     let clients: Client[];
@@ -34,9 +34,9 @@ for (const database of databases) {
     before(async () => {
       const env = { WHARF_MASTER_KEY: '22'.repeat(32) };
       first = await startTestServer(database, { env });
-      second = shared ? await startServerIn(first.home, { env }) : first;
+      second = shared ? await startServerOn(first.dataLocation, { env }) : first;
       clients = [first, second].flatMap(({ url }) => wires.map((wire) => wire.connect(url, first.token)));
-      store = await openStore(first.home);
+      store = await openStore(first.dataLocation);
     });
     after(async () => {
       for (const each of clients) each.close();
@@ -46,11 +46,11 @@ for (const database of databases) {
       await first.remove();
     });
 
-    test('each is there, counted and told of once', async () => {
+    test('each resource is stored, counted and has one event', async () => {
       const parent = await newGroup('each');
       const made = await Promise.all(
         Array.from({ length: 60 }, (_, at) =>
-          client(at).call(createIdentity, { parent, identity: somebody(`i${at}`) }),
+          client(at).call(createIdentity, { parent, identity: newIdentity(`i${at}`) }),
         ),
       );
       const uids = new Set(made.map(({ uid }) => uid));
@@ -68,7 +68,7 @@ for (const database of databases) {
       assert.deepEqual(events.map(({ subject }) => subject).sort(), [...uids].sort());
     });
 
-    test('one that is refused takes no other along', async () => {
+    test('a refused create does not fail the others', async () => {
       const parent = await newGroup('refused');
       const results = await Promise.allSettled(
         Array.from({ length: 60 }, (_, at) => client(at).call(createRepo, { parent, repo: { name: `r${at % 40}` } })),
@@ -82,17 +82,17 @@ for (const database of databases) {
       assert.equal(new Set(repos.map(({ name }) => name)).size, 40);
     });
 
-    test('nothing is made in a group that is deleted at the same time', async () => {
+    test('nothing is created in a group that is deleted concurrently', async () => {
       for (let round = 0; round < 5; round++) {
         const parent = await newGroup(`doomed ${round}`);
         const creates = Array.from({ length: 20 }, (_, at) =>
-          client(at).call(createIdentity, { parent, identity: somebody(`i${at}`) }),
+          client(at).call(createIdentity, { parent, identity: newIdentity(`i${at}`) }),
         );
         const deletion = client(round).call(deleteGroup, { uid: parent });
         const [deleted, ...results] = await Promise.allSettled([deletion, ...creates]);
         const made = results.filter(({ status }) => status === 'fulfilled').length;
         if (deleted.status === 'rejected') {
-          assert.ok(made > 0, 'it was refused for its children');
+          assert.ok(made > 0, 'the deletion was refused because of the children');
           await client(0).call(getGroup, { uid: parent });
         } else assert.equal(made, 0);
       }

@@ -14,7 +14,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 
 const RUNS = 1500;
 
-interface Answer {
+interface RawResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -39,8 +39,8 @@ for (const database of databases) {
       await server.remove();
     });
 
-    /** Sends exactly these bytes as path and body: no client library tidies them up. */
-    function send(method: string, path: string, body?: Uint8Array, type = 'application/json'): Promise<Answer> {
+    /** Sends exactly these bytes as path and body. A client library would normalize them. */
+    function send(method: string, path: string, body?: Uint8Array, type = 'application/json'): Promise<RawResponse> {
       return new Promise((resolve, reject) => {
         const { hostname, port } = new URL(server.url);
         const headers = {
@@ -59,8 +59,8 @@ for (const database of databases) {
       });
     }
 
-    /** A success, or a refusal that a program can understand; never a failure of ours. */
-    function assertSane({ status, text }: Answer, what: string): void {
+    /** Asserts a success, or a client error with a well-formed body. */
+    function assertSuccessOrClientError({ status, text }: RawResponse, what: string): void {
       assert.ok([200, 400, 403, 404, 405, 409, 413].includes(status), `${status} for ${what}: ${text.slice(0, 300)}`);
       if (status === 200) return;
       const { code, message, details } = JSON.parse(text);
@@ -68,8 +68,8 @@ for (const database of databases) {
       assert.ok(!/\bat \S+:\d+|node_modules|\.ts\b|SQLITE|syntax error at/.test(message), `internals leak: ${message}`);
     }
 
-    async function refused(answer: Promise<Answer>, field: string): Promise<void> {
-      const { status, text } = await answer;
+    async function refused(response: Promise<RawResponse>, field: string): Promise<void> {
+      const { status, text } = await response;
       assert.equal(status, 400, text);
       const { code, details } = JSON.parse(text);
       assert.equal(code, 3);
@@ -80,7 +80,7 @@ for (const database of databases) {
     const text = (value: string) => Buffer.from(value);
     const groups = () => `/iam/v2/groups/${server.organization}`;
 
-    test('each malformed thing names its field', async () => {
+    test('each malformed value is refused with the name of its field', async () => {
       const post = (body: Uint8Array | string) => send('POST', groups(), typeof body === 'string' ? text(body) : body);
       await refused(post('{"name": '), 'body');
       await refused(post('["name"]'), 'body');
@@ -108,9 +108,9 @@ for (const database of databases) {
       await refused(send('PATCH', `${groups()}?updateMask=${'name,'.repeat(10_000)}name`, text('{}')), 'update_mask');
     });
 
-    test('a deep or huge body is refused without harm', async () => {
-      assertSane(await send('POST', groups(), text('['.repeat(2_000_000))), 'two million brackets');
-      assertSane(
+    test('a deeply nested or too large body is refused', async () => {
+      assertSuccessOrClientError(await send('POST', groups(), text('['.repeat(2_000_000))), 'two million brackets');
+      assertSuccessOrClientError(
         await send('POST', groups(), text(`{"name":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`)),
         'depth',
       );
@@ -118,16 +118,16 @@ for (const database of databases) {
       assert.equal(status, 413);
     });
 
-    test('unknown paths and wrong verbs answer in the same form', async () => {
+    test('unknown paths and wrong verbs get the usual error body', async () => {
       for (const path of ['/', '/iam', '/iam/v2', '/iam/v3/groups', '/iam/v2/groupz', '//', '/iam/v2/groups:nothing']) {
-        const answer = await send('GET', path);
-        assert.equal(answer.status, 404, path);
-        assertSane(answer, path);
+        const response = await send('GET', path);
+        assert.equal(response.status, 404, path);
+        assertSuccessOrClientError(response, path);
       }
-      const answer = await send('PUT', '/iam/v2/groups');
-      assert.equal(answer.status, 405);
-      assert.match(String(answer.headers.allow), /GET/);
-      assertSane(answer, 'PUT');
+      const response = await send('PUT', '/iam/v2/groups');
+      assert.equal(response.status, 405);
+      assert.match(String(response.headers.allow), /GET/);
+      assertSuccessOrClientError(response, 'PUT');
     });
 
     const anyBytes = fc.uint8Array({ maxLength: 200 });
@@ -153,7 +153,7 @@ for (const database of databases) {
       fc.double().map(String),
     );
 
-    test(`${RUNS} hostile requests over REST get a sane answer`, async () => {
+    test(`${RUNS} hostile requests over REST get a success or a client error`, async () => {
       const routes = methodTable(files).flatMap((method) => method.routes);
       const route = fc.constantFrom(...routes);
       const key = fc.oneof(
@@ -183,16 +183,16 @@ for (const database of databases) {
           const search = new URLSearchParams(
             pairs.map(([k, v]): [string, string] => [k.toWellFormed(), v.toWellFormed()]),
           ).toString();
-          const answer = await send(verb, `${filled}?${search}`, bytes ?? undefined);
-          // Methods to come say so.
-          if (answer.status !== 501) assertSane(answer, `${verb} ${filled}?${search}`);
+          const response = await send(verb, `${filled}?${search}`, bytes ?? undefined);
+          // Methods without an implementation.
+          if (response.status !== 501) assertSuccessOrClientError(response, `${verb} ${filled}?${search}`);
         }),
         { seed: 3, numRuns: RUNS },
       );
       assert.deepEqual(failures, []);
     });
 
-    test(`${RUNS} hostile messages over gRPC get a sane answer`, async (t) => {
+    test(`${RUNS} hostile messages over gRPC get a success or a client error`, async (t) => {
       const client = new GrpcClient(new URL(server.url).host, credentials.createInsecure());
       t.after(() => client.close());
       const metadata = new Metadata();

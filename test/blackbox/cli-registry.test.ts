@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { databases } from '../support/databases.ts';
-import { imageOf, indexOf, type OciClient, ociClient } from '../support/oci-client.ts';
+import { buildImage, buildIndex, type OciClient, ociClient } from '../support/oci-client.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 type Json = Record<string, unknown> & { readonly uid: string };
 
-describe('the registry from the command line', () => {
+describe('registry commands', () => {
   let server: TestServer;
   let client: OciClient;
   let scratch: string;
@@ -29,7 +29,7 @@ describe('the registry from the command line', () => {
   const wharf = (args: readonly string[], columns?: number): Promise<Result> =>
     runInProcess(
       args,
-      { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch },
+      { WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir, XDG_CONFIG_HOME: scratch },
       columns === undefined ? {} : { columns },
     );
   const json = async (...args: string[]): Promise<Json> => {
@@ -40,7 +40,7 @@ describe('the registry from the command line', () => {
   const newRepo = (name: string): Promise<Json> =>
     json('repos', 'create', '--parent', server.organization, '--name', name);
 
-  test('repos: the whole life of one', async () => {
+  test('repos can be created, read, updated, listed and deleted', async () => {
     const repo = await newRepo('cli-life');
     assert.deepEqual(await json('repos', 'get', repo.uid), repo);
     const changed = await json('repos', 'update', repo.uid, '--description', 'an app', '--aliases', 'a:b');
@@ -51,14 +51,14 @@ describe('the registry from the command line', () => {
     assert.equal((await wharf(['repos', 'get', repo.uid])).code, 5);
   });
 
-  test('a README goes in from a file and comes out as it was', async () => {
+  test('a README is set from a file and read back', async () => {
     const { uid } = await newRepo('cli-readme');
     const content = '# App\n\nSay *hello* to \u001b[31mthis\n';
     const file = join(scratch, 'README.md');
     writeFileSync(file, content);
     assert.equal((await json('repos', 'readme', 'set', uid, '--content', `@${file}`)).content, content.trimEnd());
     assert.equal((await wharf(['repos', 'readme', 'get', uid])).stdout, content.trimEnd());
-    // A terminal must not obey it.
+    // On a terminal, control characters are escaped.
     assert.match(
       (await wharf(['repos', 'readme', 'get', uid], 80)).stdout,
       /# App\n\nSay \*hello\* to \\u001b\[31mthis\n$/,
@@ -68,14 +68,14 @@ describe('the registry from the command line', () => {
     assert.deepEqual([refused.code, /active content/.test(refused.stderr)], [8, true]);
   });
 
-  test('tags and images: what was pushed', async () => {
+  test('pushed tags and images can be listed and inspected', async () => {
     const name = 'my-org/cli-image';
-    const images = { amd64: imageOf('amd64', Buffer.from('one')), arm64: imageOf('arm64', Buffer.from('other')) };
+    const images = { amd64: buildImage('amd64', Buffer.from('one')), arm64: buildImage('arm64', Buffer.from('other')) };
     for (const { blobs, manifest } of Object.values(images)) {
       for (const blob of blobs) await client.pushBlob(name, blob);
       await client.pushManifest(name, manifest.digest, manifest);
     }
-    const index = indexOf({ amd64: images.amd64.manifest, arm64: images.arm64.manifest });
+    const index = buildIndex({ amd64: images.amd64.manifest, arm64: images.arm64.manifest });
     await client.pushManifest(name, 'v1', index);
 
     const { repos } = (await json('repos', 'list', '--name', 'cli-image')) as unknown as { repos: Json[] };

@@ -10,7 +10,7 @@ import { ociClient, pushImage } from '../support/oci-client.ts';
 import { asBytes, grypeReport, trivyReport } from '../support/scans.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
-describe('reports from the command line', () => {
+describe('report commands', () => {
   let server: TestServer;
   let scratch: string;
   let digest: string;
@@ -27,7 +27,7 @@ describe('reports from the command line', () => {
   });
 
   const wharf = (...args: string[]): Promise<Result> =>
-    runInProcess(args, { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
+    runInProcess(args, { WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir, XDG_CONFIG_HOME: scratch });
   const file = (name: string, content: Uint8Array): string => {
     const path = join(scratch, name);
     writeFileSync(path, content);
@@ -35,10 +35,13 @@ describe('reports from the command line', () => {
   };
   const summary = ({ stdout }: Result) => stdout.replace(/ in .*\n/, '');
 
-  test('import, again, list, and show', async () => {
+  test('reports are imported once, listed and shown', async () => {
     const found = [{ id: 'CVE-2026-1', severity: 'Critical', fixed: '3.0.2' }, { id: 'CVE-2026-2' }];
-    const grype = file('grype.json', Buffer.concat([asBytes(grypeReport({ found, digest })), Buffer.from('\n')]));
-    const trivy = file('trivy.json.gz', gzipSync(JSON.stringify(trivyReport({ found: [] }), undefined, 2)));
+    const grype = file(
+      'grype.json',
+      Buffer.concat([asBytes(grypeReport({ findings: found, digest })), Buffer.from('\n')]),
+    );
+    const trivy = file('trivy.json.gz', gzipSync(JSON.stringify(trivyReport({ findings: [] }), undefined, 2)));
     const first = await wharf('reports', 'import', grype, '--repo', 'app');
     assert.deepEqual([first.code, summary(first)], [0, 'reports: 1 created, 0 updated, 0 unchanged, 0 refused']);
     const both = await wharf('reports', 'import', grype, trivy, '--repo', 'app', '--digest', digest);
@@ -58,14 +61,14 @@ describe('reports from the command line', () => {
     assert.equal(JSON.parse(json.stdout).findings.length, 2);
   });
 
-  test('what is refused is named, and the rest comes in', async () => {
-    const bad = file('bad.json', asBytes({ ...grypeReport({ found: [] }), matches: [{}] }));
-    const good = file('good.json', asBytes(grypeReport({ found: [], time: '2026-08-05T00:00:00Z' })));
+  test('a refused report is named, and the others are imported', async () => {
+    const bad = file('bad.json', asBytes({ ...grypeReport({ findings: [] }), matches: [{}] }));
+    const good = file('good.json', asBytes(grypeReport({ findings: [], time: '2026-08-05T00:00:00Z' })));
     const result = await wharf('reports', 'import', bad, good, '--repo', 'app', '--digest', digest);
     assert.equal(result.code, 8);
     assert.equal(summary(result), 'reports: 1 created, 0 updated, 0 unchanged, 1 refused');
     assert.match(result.stderr, /bad\.json:1: sha256:\w+: matches\[0\]\.vulnerability\.id: must be one word/);
-    const nowhere = await wharf('reports', 'import', good, '--repo', 'no-such-repo');
-    assert.deepEqual([nowhere.code, nowhere.stderr.includes('no repo is named')], [2, true]);
+    const missing = await wharf('reports', 'import', good, '--repo', 'no-such-repo');
+    assert.deepEqual([missing.code, missing.stderr.includes('no repo is named')], [2, true]);
   });
 });

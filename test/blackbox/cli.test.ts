@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Result, runInProcess, wharf } from '../../src/cli/cli.testing.ts';
-import { builtinUid, callerWith, stranger } from '../support/callers.ts';
+import { builtinRoleUid, callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 type Json = Record<string, unknown> & { readonly uid: string; readonly name: string };
 
-/** Where nothing listens, since whoever did has just stopped. */
+/** Returns an address at which no server listens. */
 async function vacantAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -23,7 +23,7 @@ async function vacantAddress(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-describe('the command line against a server', () => {
+describe('commands against a server', () => {
   let server: TestServer;
   let org: string;
   let scratch: string;
@@ -39,20 +39,20 @@ describe('the command line against a server', () => {
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  const env = () => ({ WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir, XDG_CONFIG_HOME: scratch });
+  const env = () => ({ WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir, XDG_CONFIG_HOME: scratch });
   const iam = (...args: string[]): Promise<Result> => runInProcess(['iam', ...args], env());
   const json = async (...args: string[]): Promise<Json> => {
     const { code, stdout, stderr } = await iam(...args, '-o', 'json');
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));
     return JSON.parse(stdout);
   };
-  const fails = async (code: number, words: RegExp, ...args: string[]): Promise<void> => {
+  const fails = async (code: number, pattern: RegExp, ...args: string[]): Promise<void> => {
     const result = await iam(...args);
     assert.deepEqual([result.code, result.stdout], [code, ''], `${args.join(' ')}: ${result.stderr}`);
-    assert.match(result.stderr, words);
+    assert.match(result.stderr, pattern);
   };
 
-  test('groups: the whole life of one', async () => {
+  test('groups can be created, read, updated, listed and deleted', async () => {
     const group = await json('groups', 'create', '--parent', org, '--name', 'cli life', '--description', 'first');
     assert.deepEqual(await json('groups', 'get', group.uid), group);
     const changed = await json('groups', 'update', group.uid, '--name', 'cli renamed');
@@ -67,7 +67,7 @@ describe('the command line against a server', () => {
     await fails(5, /^wharf: Not found: group /, 'groups', 'get', group.uid);
   });
 
-  test('what was read can be written back from a file', async () => {
+  test('the output of get can be sent back with --file', async () => {
     const group = await json('groups', 'create', '--parent', org, '--name', 'cli copy', '--kind', 'infra');
     const file = join(scratch, 'group.json');
     writeFileSync(file, JSON.stringify(group));
@@ -77,7 +77,7 @@ describe('the command line against a server', () => {
     assert.deepEqual(now, { ...rest, description: 'copied' });
   });
 
-  test('a list follows its pages, in the order asked for', async () => {
+  test('list follows all pages, in the requested order', async () => {
     const { uid } = await json('groups', 'create', '--parent', org, '--name', 'cli many');
     const names = Array.from({ length: 7 }, (_, n) => `member ${n}`);
     for (const name of names) await json('groups', 'create', '--parent', uid, '--name', name);
@@ -103,7 +103,7 @@ describe('the command line against a server', () => {
     assert.match(rows[0] ?? '', /^[0-9a-f/]+ {2}member \d +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   });
 
-  test('identities: by claims and by keys, and short flags that find what they mean', async () => {
+  test('identities are created with claims or keys, and short flags resolve to their fields', async () => {
     const claims = ['--issuer', 'https://issuer.example.com', '--subject', 'robot', '--audience', 'wharf'];
     const robot = await json('identities', 'create', '--parent', org, '--name', 'robot', ...claims);
     assert.deepEqual(robot.claimMatch, { issuer: 'https://issuer.example.com', subject: 'robot', audience: 'wharf' });
@@ -117,7 +117,7 @@ describe('the command line against a server', () => {
     const { publicKey } = await generateKeyPair('ES256', { extractable: true });
     const keys = join(scratch, 'keys.json');
     writeFileSync(keys, JSON.stringify({ keys: [await exportJWK(publicKey)] }));
-    const held = await json(
+    const withKeys = await json(
       'identities',
       'create',
       '--parent',
@@ -128,9 +128,9 @@ describe('the command line against a server', () => {
       '--issuer-keys',
       `@${keys}`,
     );
-    const { subject, audiences } = held.staticKeys as { subject: string; audiences: string[] };
+    const { subject, audiences } = withKeys.staticKeys as { subject: string; audiences: string[] };
     assert.deepEqual([subject, audiences], ['robot', ['wharf']]);
-    const moved = await json('identities', 'update', held.uid, '--subject', 'other');
+    const moved = await json('identities', 'update', withKeys.uid, '--subject', 'other');
     assert.equal((moved.staticKeys as { subject: string }).subject, 'other');
 
     const { stdout } = await iam('identities', 'list', '--relationship-type', 'static', '--name', 'held');
@@ -138,21 +138,21 @@ describe('the command line against a server', () => {
       stdout,
       /UID +NAME +ISSUER +SUBJECT +LAST SEEN\n\S+ {2}held {2}https:\/\/issuer.example.com {2}other /,
     );
-    for (const { uid } of [robot, held]) assert.equal((await iam('identities', 'delete', uid)).code, 0);
+    for (const { uid } of [robot, withKeys]) assert.equal((await iam('identities', 'delete', uid)).code, 0);
   });
 
-  test('roles and role bindings: a role by its name', async () => {
+  test('role bindings take a role by its name', async () => {
     const group = await json('groups', 'create', '--parent', org, '--name', 'cli bound');
     const flags = ['--name', 'auditor', '--capabilities', 'groups.list', '--capabilities', 'roles.list'];
     const role = await json('roles', 'create', '--parent', group.uid, ...flags);
     assert.deepEqual(role.capabilities, ['CAP_IAM_GROUPS_LIST', 'CAP_IAM_ROLES_LIST']);
-    const { uid: identity } = await stranger(server, org);
+    const { uid: identity } = await callerWithoutRole(server, org);
     const bind = ['role-bindings', 'create', '--parent', group.uid, '--identity', identity];
     const viewer = await json(...bind, '--role', 'viewer');
-    assert.equal(viewer.roleUid, builtinUid('viewer'));
+    assert.equal(viewer.roleUid, builtinRoleUid('viewer'));
     assert.equal((await json(...bind, '--role', 'auditor')).roleUid, role.uid);
     const changed = await json('role-bindings', 'update', viewer.uid, '--role', 'editor');
-    assert.equal(changed.roleUid, builtinUid('editor'));
+    assert.equal(changed.roleUid, builtinRoleUid('editor'));
 
     const { stdout } = await iam('role-bindings', 'list', '--identity', identity, '--order-by', 'create_time');
     assert.match(stdout, /UID +IDENTITY +ROLE +GROUP +CREATED\n.* editor +cli bound .*\n.* auditor +cli bound /);
@@ -175,7 +175,7 @@ describe('the command line against a server', () => {
     await fails(7, /RESOURCE_NOT_EMPTY: cannot delete group with child/, 'groups', 'delete', group.uid);
   });
 
-  test('identity providers and invites', async () => {
+  test('identity providers and invites can be created, listed and deleted', async () => {
     const secret = join(scratch, 'secret');
     writeFileSync(secret, 'hunter2\n');
     const flags = [
@@ -197,9 +197,9 @@ describe('the command line against a server', () => {
       'viewer',
       ...flags,
     );
-    assert.equal(provider.defaultRole, builtinUid('viewer'));
+    assert.equal(provider.defaultRole, builtinRoleUid('viewer'));
     const changed = await json('identity-providers', 'update', provider.uid, '--default-role', 'editor');
-    assert.equal(changed.defaultRole, builtinUid('editor'));
+    assert.equal(changed.defaultRole, builtinRoleUid('editor'));
     assert.match((await iam('identity-providers', 'list')).stdout, /our idp +https:\/\/idp\.example\.com +wharf/);
     assert.equal((await iam('identity-providers', 'delete', provider.uid)).code, 0);
 
@@ -211,7 +211,7 @@ describe('the command line against a server', () => {
     assert.equal((await iam('invites', 'delete', invite.uid)).code, 0);
   });
 
-  test('each kind of failure has its exit code, and says what is wrong', async () => {
+  test('each kind of error has an exit code and a message', async () => {
     const violation =
       /^wharf: Invalid argument: name: .*\n {2}name: must have 3 to 63 characters\n {2}request id: \S+\n$/;
     await fails(8, violation, 'groups', 'create', '--parent', org, '--name', 'x');
@@ -219,7 +219,7 @@ describe('the command line against a server', () => {
     await json('groups', 'create', '--parent', org, '--name', 'cli taken');
     await fails(6, /^wharf: Already exists/, 'groups', 'create', '--parent', org, '--name', 'cli taken');
     await fails(3, /^wharf: Unauthenticated/, 'groups', 'list', '--token', 'nonsense');
-    const viewer = await (await callerWith(server, 'viewer', org)).token();
+    const viewer = await (await callerWithRole(server, 'viewer', org)).token();
     const refusal = new RegExp(`needs groups.delete .*\n {2}to see why: wharf auth explain groups.delete ${org}\n`);
     await fails(4, refusal, 'groups', 'delete', org, '--token', viewer);
     const vacant = await vacantAddress();
@@ -227,11 +227,11 @@ describe('the command line against a server', () => {
     await fails(2, /nothing to change/, 'groups', 'update', org);
   });
 
-  test('a login acts as whoever the token speaks for, until logout', async () => {
+  test('commands act as the identity of the login until logout', async () => {
     const auth = (...args: string[]): Promise<Result> => runInProcess(['auth', ...args], env());
     const subject = async (): Promise<unknown> => JSON.parse((await auth('status', '-o', 'json')).stdout).subject;
     const owner = await subject();
-    const caller = await callerWith(server, 'viewer', org);
+    const caller = await callerWithRole(server, 'viewer', org);
     const idToken = join(scratch, 'id-token');
     writeFileSync(idToken, await caller.token());
 
@@ -242,10 +242,10 @@ describe('the command line against a server', () => {
     assert.equal(await subject(), caller.uid);
     await fails(4, /needs groups.create/, 'groups', 'create', '--parent', org, '--name', 'cli denied');
 
-    const no = await auth('explain', 'groups.create', org);
-    assert.match(no.stdout, /^no: .*\n\n.*owner/);
-    const yes = await auth('explain', 'groups.list', org);
-    assert.match(yes.stdout, /^yes: .*\n\nBINDING +ROLE +GROUP\n.* viewer /);
+    const denied = await auth('explain', 'groups.create', org);
+    assert.match(denied.stdout, /^no: .*\n\n.*owner/);
+    const allowed = await auth('explain', 'groups.list', org);
+    assert.match(allowed.stdout, /^yes: .*\n\nBINDING +ROLE +GROUP\n.* viewer /);
 
     const narrow = (await auth('token', '--cap', 'roles.list')).stdout.trim();
     assert.equal((await iam('roles', 'list', '--token', narrow)).code, 0);
@@ -255,8 +255,8 @@ describe('the command line against a server', () => {
     assert.equal(await subject(), owner);
   });
 
-  test('a login whose token has expired goes on, also for many commands at once', async () => {
-    const caller = await callerWith(server, 'viewer', org);
+  test('an expired token is refreshed, also by concurrent commands', async () => {
+    const caller = await callerWithRole(server, 'viewer', org);
     await runInProcess(['auth', 'login', '--id-token', await caller.token()], env());
     const path = join(scratch, 'wharf/credentials.json');
     const read = () => JSON.parse(readFileSync(path, 'utf8')).logins[server.url];
@@ -273,7 +273,7 @@ describe('the command line against a server', () => {
     await runInProcess(['auth', 'logout'], env());
   });
 
-  test('the program itself: exit codes and a body on standard input', async () => {
+  test('the program sets exit codes and reads a body from standard input', async () => {
     const result = await wharf(['iam', 'groups', 'get', `${org}/${'0'.repeat(16)}`], env());
     assert.deepEqual([result.code, result.stdout], [5, '']);
     assert.match(result.stderr, /^wharf: Not found: group .*\n {2}request id: \S+\n$/);

@@ -5,11 +5,11 @@ import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2
 import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { databases, type Home } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
+import { type DataLocation, databases } from '../support/databases.ts';
+import { pollUntil } from '../support/poll-until.ts';
 import { type ServerProcess, spawnServer } from '../support/process.ts';
-import { createVerify, startSink, type TestSink } from '../support/sink.ts';
-import { type Subscribed, subscribe } from '../support/subscribe.ts';
+import { createDeliveryVerifier, startSink, type TestSink } from '../support/sink.ts';
+import { type NewSubscription, subscribe } from '../support/subscribe.ts';
 import { wires } from '../support/wires.ts';
 
 const { createGroup, updateGroup } = GroupsService.method;
@@ -20,43 +20,43 @@ const CHANGES = 15;
 const env = {
   WHARF_WORKERS: '2',
   WHARF_ALLOW_INSECURE_SINKS: 'true',
-  // Who signed the certificate of the sink.
+  // The CA of the sink's certificate.
   NODE_EXTRA_CA_CERTS: fileURLToPath(new URL('../data/tls/ca.pem', import.meta.url)),
 };
 
-const UNDER_WAY = `SELECT (SELECT count(*) FROM outbox WHERE expires IS NULL)
+const COUNT_PENDING = `SELECT (SELECT count(*) FROM outbox WHERE expires IS NULL)
   + (SELECT count(*) FROM delivery WHERE state = 'pending') AS n`;
 
 describe('two workers on one SQLite deliver over TLS', () => {
-  let home: Home;
+  let dataLocation: DataLocation;
   let server: ServerProcess;
   let store: Store;
   let sink: TestSink;
   let token: string;
   before(async () => {
-    home = await (databases[0] ?? assert.fail()).home();
-    server = await spawnServer(home, env);
-    await until(
+    dataLocation = await (databases[0] ?? assert.fail()).createDataLocation();
+    server = await spawnServer(dataLocation, env);
+    await pollUntil(
       async () => server.log.filter((line) => line.includes('"worker serves"')).length,
       (workers) => workers === 2,
     );
-    store = await openStore(home);
+    store = await openStore(dataLocation);
     sink = await startSink('signed');
-    token = await mintOwnerToken(home.dataDir);
+    token = await mintOwnerToken(dataLocation.dataDir);
   });
   after(async () => {
     await server.stop();
     await sink.close();
     await store.close();
-    await home.remove();
+    await dataLocation.remove();
   });
 
-  test('each event arrives once at each subscription that hears it, whoever wrote it and whoever sends it', async () => {
+  test('each event is delivered once to each of its subscriptions, whichever worker writes and sends it', async () => {
     const { url } = server;
-    const { organization = '' } = (await readOwner(home.dataDir)) ?? {};
-    // Requests at the same time take several connections, which are dealt out to the workers in turn.
+    const { organization = '' } = (await readOwner(dataLocation.dataDir)) ?? {};
+    // Concurrent requests use several connections, which are distributed to the workers in turn.
     const api = wires[0]?.connect(url, token) ?? assert.fail();
-    const subscribed: Subscribed[] = [];
+    const subscribed: NewSubscription[] = [];
     const groups = await Promise.all(
       Array.from({ length: GROUPS }, async (_, at) => {
         const { uid } = await api.call(createGroup, { parent: organization, group: { name: `group ${at}` } });
@@ -75,26 +75,28 @@ describe('two workers on one SQLite deliver over TLS', () => {
       }),
     );
 
-    await until(
-      async () => (await store.reader.get<{ n: number }>(UNDER_WAY))?.n,
+    await pollUntil(
+      async () => (await store.reader.get<{ n: number }>(COUNT_PENDING))?.n,
       (n) => n === 0,
     );
     const changes = sink.received.filter(({ attributes }) => attributes.type?.includes('group.updated'));
     assert.equal(changes.length, GROUPS * CHANGES);
-    const told = sink.received.map(({ attributes }) => `${attributes.id} ${attributes.chainguarddev1subscription}`);
-    assert.equal(new Set(told).size, told.length, 'none twice');
+    const deliveries = sink.received.map(
+      ({ attributes }) => `${attributes.id} ${attributes.chainguarddev1subscription}`,
+    );
+    assert.equal(new Set(deliveries).size, deliveries.length, 'no delivery is repeated');
     for (const uid of groups) {
-      const heard = changes.filter(({ attributes }) => attributes.subject === uid);
-      const said = heard.map(({ body }) => JSON.parse(body).body.description);
+      const updates = changes.filter(({ attributes }) => attributes.subject === uid);
+      const descriptions = updates.map(({ body }) => JSON.parse(body).body.description);
       assert.deepEqual(
-        said,
+        descriptions,
         Array.from({ length: CHANGES }, (_, n) => `change ${n}`),
-        'in their order',
+        'in order',
       );
     }
     const [first] = subscribed;
-    const verify = createVerify({ issuer: url, subscription: first?.uid ?? '', secret: first?.secret ?? '' });
-    const own = changes.find(({ attributes }) => attributes.chainguarddev1subscription === first?.uid);
-    await verify(own ?? assert.fail());
+    const verify = createDeliveryVerifier({ issuer: url, subscription: first?.uid ?? '', secret: first?.secret ?? '' });
+    const delivery = changes.find(({ attributes }) => attributes.chainguarddev1subscription === first?.uid);
+    await verify(delivery ?? assert.fail());
   });
 });

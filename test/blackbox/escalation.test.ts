@@ -5,8 +5,8 @@ import { capabilityByName } from '../../src/contract/capabilities.ts';
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { builtinUid, callerWith, type TestCaller } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { builtinRoleUid, callerWithRole, type TestCaller } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 
@@ -14,10 +14,10 @@ const { createRoleBinding, updateRoleBinding, batchCreateRoleBindings } = RoleBi
 const { createIdentity, updateIdentity } = IdentitiesService.method;
 const { createRole, getRole, updateRole } = RolesService.method;
 
-const OWNER = builtinUid('owner');
+const OWNER = builtinRoleUid('owner');
 const capabilities = (...names: string[]) => names.map((name) => capabilityByName(name) ?? assert.fail(name));
 
-/** All it takes to run access, and next to nothing that is worth having. */
+/** All capabilities for managing access, and almost no others. */
 const MANAGER = capabilities(
   ...['roles', 'role_bindings', 'identity'].flatMap((kind) =>
     ['list', 'create', 'update', 'delete'].map((verb) => `${kind}.${verb}`),
@@ -35,19 +35,19 @@ const claimMatch = (subject: string) => ({
   },
 });
 
-everywhere('nobody hands out more than they hold', (bench) => {
+onEveryDatabaseAndWire('privilege escalation', (fixture) => {
   let group: string;
   let sub: string;
   let manager: TestCaller;
   /** Calls as the manager. */
   let api: Client;
   before(async () => {
-    group = await bench.newGroup();
-    sub = await bench.newGroup(group);
+    group = await fixture.newGroup();
+    sub = await fixture.newGroup(group);
     const role = { name: 'access manager', capabilities: MANAGER };
-    const { uid } = await bench.api.call(createRole, { parent: group, role });
-    manager = await callerWith(bench.server, uid, group);
-    api = bench.as(await manager.token());
+    const { uid } = await fixture.api.call(createRole, { parent: group, role });
+    manager = await callerWithRole(fixture.server, uid, group);
+    api = fixture.as(await manager.token());
   });
 
   async function refused(work: Promise<unknown>, scope: string, ...names: string[]): Promise<void> {
@@ -63,10 +63,14 @@ everywhere('nobody hands out more than they hold', (bench) => {
     client.call(createRole, { parent, role: { name: 'made', capabilities: held } });
 
   const identityIn = async (parent: string, subject = 'machine') =>
-    (await bench.api.call(createIdentity, { parent, identity: { name: 'machine', relationship: claimMatch(subject) } }))
-      .uid;
+    (
+      await fixture.api.call(createIdentity, {
+        parent,
+        identity: { name: 'machine', relationship: claimMatch(subject) },
+      })
+    ).uid;
 
-  test('by creating a role', async () => {
+  test('a role cannot be created with capabilities that the caller lacks', async () => {
     assert.deepEqual(
       (await roleBy(api, HELD)).capabilities,
       HELD.toSorted((a, b) => a - b),
@@ -75,23 +79,23 @@ everywhere('nobody hands out more than they hold', (bench) => {
     await refused(roleBy(api, NOT_HELD, sub), sub, 'repo.create', 'tag.delete');
   });
 
-  test('by changing a role', async () => {
+  test('a role cannot be updated if it then has capabilities that the caller lacks', async () => {
     const mine = await roleBy(api, HELD);
     const update = (uid: string, role: object) => api.call(updateRole, { role: { uid, ...role } });
     await refused(update(mine.uid, { capabilities: NOT_HELD }), group, 'repo.create', 'tag.delete');
     assert.deepEqual((await api.call(getRole, { uid: mine.uid })).capabilities, mine.capabilities);
     await update(mine.uid, { capabilities: capabilities('groups.list') });
 
-    const stronger = await roleBy(bench.api, NOT_HELD);
+    const stronger = await roleBy(fixture.api, NOT_HELD);
     await refused(update(stronger.uid, { description: 'mine now' }), group, 'repo.create', 'tag.delete');
-    // What remains counts: one may make a role weaker than oneself.
+    // Only the capabilities after the update count, so a stronger role can be reduced.
     await update(stronger.uid, { capabilities: HELD });
   });
 
-  test('by binding a role, to oneself or to others', async () => {
+  test('a role with capabilities that the caller lacks cannot be bound, to the caller or to others', async () => {
     const bind = (identityUid: string, roleUid: string, parent = group) =>
       api.call(createRoleBinding, { parent, roleBinding: { identityUid, roleUid } });
-    const custom = await roleBy(bench.api, NOT_HELD);
+    const custom = await roleBy(fixture.api, NOT_HELD);
     for (const identity of [manager.uid, await identityIn(group)]) {
       await refused(bind(identity, custom.uid), group, 'repo.create', 'tag.delete');
       await refused(bind(identity, OWNER), group);
@@ -100,7 +104,7 @@ everywhere('nobody hands out more than they hold', (bench) => {
     }
   });
 
-  test('the message stays readable, and the metadata names everything', async () => {
+  test('the message names some missing capabilities, and the metadata names all', async () => {
     const work = api.call(createRoleBinding, {
       parent: group,
       roleBinding: { identityUid: manager.uid, roleUid: OWNER },
@@ -112,7 +116,7 @@ everywhere('nobody hands out more than they hold', (bench) => {
     assert.ok((metadata.capabilities ?? '').split(', ').length > 50);
   });
 
-  test('by a batch of bindings', async () => {
+  test('a batch of bindings is checked like single bindings', async () => {
     const identity = await identityIn(group);
     const fine = await roleBy(api, HELD);
     const requests = [fine.uid, OWNER].map((roleUid) => ({ roleBinding: { identityUid: identity, roleUid } }));
@@ -122,7 +126,7 @@ everywhere('nobody hands out more than they hold', (bench) => {
     await api.call(batchCreateRoleBindings, { parent: group, requests: [request], roleUid: fine.uid });
   });
 
-  test('by changing a binding', async () => {
+  test('a binding cannot be updated to grant capabilities that the caller lacks', async () => {
     const identity = await identityIn(group);
     const fine = await roleBy(api, HELD);
     const mine = await api.call(createRoleBinding, {
@@ -130,78 +134,81 @@ everywhere('nobody hands out more than they hold', (bench) => {
       roleBinding: { identityUid: identity, roleUid: fine.uid },
     });
     await refused(api.call(updateRoleBinding, { roleBinding: { uid: mine.uid, roleUid: OWNER } }), group);
-    // Nor by handing what another has to somebody else.
-    const owners = await bench.api.call(createRoleBinding, {
+    // Nor can the binding of another identity be moved to the caller.
+    const owners = await fixture.api.call(createRoleBinding, {
       parent: group,
       roleBinding: { identityUid: identity, roleUid: OWNER },
     });
     const take = api.call(updateRoleBinding, { roleBinding: { uid: owners.uid, identityUid: manager.uid } });
     await refused(take, group);
-    // Taking away needs no more than the permission to change.
+    // Reducing the role of a binding needs only the capability to update bindings.
     await api.call(updateRoleBinding, {
       roleBinding: { uid: owners.uid, roleUid: fine.uid, identityUid: manager.uid },
     });
   });
 
-  test('by taking over the login of an identity', async () => {
+  test('the login of an identity with capabilities that the caller lacks cannot be changed', async () => {
     const identity = await identityIn(sub);
     const takeOver = (relationship: ReturnType<typeof claimMatch>) =>
       api.call(updateIdentity, { identity: { uid: identity, relationship } });
     await takeOver(claimMatch('nobody minds: it has no roles'));
-    await bench.api.call(createRoleBinding, { parent: sub, roleBinding: { identityUid: identity, roleUid: OWNER } });
+    await fixture.api.call(createRoleBinding, { parent: sub, roleBinding: { identityUid: identity, roleUid: OWNER } });
     await refused(takeOver(claimMatch('me')), sub);
     const clear = api.call(updateIdentity, {
       identity: { uid: identity, name: 'machine' },
       updateMask: { paths: ['*'] },
     });
     await refused(clear, sub);
-    // What leaves the login alone is fine.
+    // Other fields can be updated.
     await api.call(updateIdentity, { identity: { uid: identity, name: 'renamed' } });
-    await bench.api.call(updateIdentity, { identity: { uid: identity, relationship: claimMatch('by the owner') } });
+    await fixture.api.call(updateIdentity, { identity: { uid: identity, relationship: claimMatch('by the owner') } });
   });
 
-  test('by holding something elsewhere', async () => {
-    const beside = await bench.newGroup(group);
-    const { uid: roleUid } = await bench.api.call(createRole, {
+  test('capabilities at another group do not count', async () => {
+    const sibling = await fixture.newGroup(group);
+    const { uid: roleUid } = await fixture.api.call(createRole, {
       parent: group,
       role: { name: 'binder', capabilities: capabilities('role_bindings.create') },
     });
     const identity = await identityIn(group);
-    const caller = await callerWith(bench.server, roleUid, group);
-    // All of a viewer, but in one group only.
-    await bench.api.call(createRoleBinding, {
+    const caller = await callerWithRole(fixture.server, roleUid, group);
+    // All capabilities of a viewer, but at one group only.
+    await fixture.api.call(createRoleBinding, {
       parent: sub,
-      roleBinding: { identityUid: caller.uid, roleUid: builtinUid('viewer') },
+      roleBinding: { identityUid: caller.uid, roleUid: builtinRoleUid('viewer') },
     });
-    const client = bench.as(await caller.token());
+    const client = fixture.as(await caller.token());
     const bind = (parent: string) =>
-      client.call(createRoleBinding, { parent, roleBinding: { identityUid: identity, roleUid: builtinUid('viewer') } });
+      client.call(createRoleBinding, {
+        parent,
+        roleBinding: { identityUid: identity, roleUid: builtinRoleUid('viewer') },
+      });
     await bind(sub);
-    await refused(bind(beside), beside);
+    await refused(bind(sibling), sibling);
     await refused(bind(group), group);
   });
 
-  test('an identity of a subgroup never reaches its parent or sibling', async () => {
-    const beside = await bench.newGroup(group);
-    const owner = await callerWith(bench.server, 'owner', sub);
-    const client = bench.as(await owner.token());
+  test('an identity of a subgroup cannot get access to its parent or sibling', async () => {
+    const sibling = await fixture.newGroup(group);
+    const owner = await callerWithRole(fixture.server, 'owner', sub);
+    const client = fixture.as(await owner.token());
     await roleBy(client, NOT_HELD, sub);
-    for (const place of [group, beside, bench.org]) {
-      await refused(roleBy(client, HELD, place), place, 'roles.create');
+    for (const outside of [group, sibling, fixture.org]) {
+      await refused(roleBy(client, HELD, outside), outside, 'roles.create');
       const binding = { identityUid: owner.uid, roleUid: OWNER };
-      await refused(client.call(createRoleBinding, { parent: place, roleBinding: binding }), place);
-      // Not even the owner of everything can lift it up.
-      const lift = bench.api.call(createRoleBinding, { parent: place, roleBinding: binding });
-      assert.deepEqual((await rejects(lift, Code.INVALID_ARGUMENT)).fields, ['identity_uid']);
+      await refused(client.call(createRoleBinding, { parent: outside, roleBinding: binding }), outside);
+      // Not even the owner of the organization can bind it there.
+      const bindOutside = fixture.api.call(createRoleBinding, { parent: outside, roleBinding: binding });
+      assert.deepEqual((await rejects(bindOutside, Code.INVALID_ARGUMENT)).fields, ['identity_uid']);
     }
   });
 
-  test('a pull token creator makes pull tokens and nothing else', async () => {
-    const creator = await callerWith(bench.server, 'registry.pull_token_creator', group);
-    const client = bench.as(await creator.token());
+  test('a pull token creator can bind only the pull role', async () => {
+    const creator = await callerWithRole(fixture.server, 'registry.pull_token_creator', group);
+    const client = fixture.as(await creator.token());
     const { uid: identityUid } = await client.call(createIdentity, { parent: group, identity: { name: 'puller' } });
     const bind = (role: string) =>
-      client.call(createRoleBinding, { parent: group, roleBinding: { identityUid, roleUid: builtinUid(role) } });
+      client.call(createRoleBinding, { parent: group, roleBinding: { identityUid, roleUid: builtinRoleUid(role) } });
     assert.equal((await bind('registry.pull')).role?.name, 'registry.pull');
     for (const role of ['registry.push', 'viewer', 'owner']) await refused(bind(role), group);
   });

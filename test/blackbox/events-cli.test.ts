@@ -6,9 +6,9 @@ import { type Result, runInProcess } from '../../src/cli/cli.testing.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { databases } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
+import { pollUntil } from '../support/poll-until.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { createVerify, startSink, type TestSink } from '../support/sink.ts';
+import { createDeliveryVerifier, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
 import { type Client, wires } from '../support/wires.ts';
 
@@ -22,8 +22,8 @@ describe('wharf events', () => {
   before(async () => {
     const [database = assert.fail()] = databases;
     server = await startTestServer(database, {
-      // Soon again, if the first attempt comes before the receiver is there.
-      env: { WHARF_ALLOW_INSECURE_SINKS: 'true', WHARF_DELIVERY_SCHEDULE: `0s${',50ms'.repeat(19)}` },
+      // Early retries, because the first attempt may come before the receiver listens.
+      env: { WHARF_ALLOW_INSECURE_SINKS: 'true', WHARF_DELIVERY_SCHEDULE: `0s${',50ms'.repeat(9)}${',2s'.repeat(10)}` },
     });
     api = wires[0]?.connect(server.url, server.token) ?? assert.fail();
     sink = await startSink();
@@ -47,18 +47,18 @@ describe('wharf events', () => {
     return (await api.call(createGroup, { parent: server.organization, group })).uid;
   };
   const arrivals = (count: number) =>
-    until(
+    pollUntil(
       async () => sink.received,
       (received) => received.length === count,
     );
 
-  test('subscribe, look at deliveries, send them again', async () => {
+  test('subscriptions can be created, and their deliveries listed, shown and replayed', async () => {
     const group = await newGroup();
     const { uid, secret } = await json('subscriptions', 'create', '--parent', group, '--sink', sink.url);
-    const verify = createVerify({ issuer: server.url, subscription: uid, secret });
+    const verify = createDeliveryVerifier({ issuer: server.url, subscription: uid, secret });
     const [first = assert.fail()] = await arrivals(1);
     await verify(first);
-    const table = await until(
+    const table = await pollUntil(
       () => wharf('deliveries', 'list', '--parent', group, '--state', 'delivered'),
       ({ stdout }) => stdout.includes('subscription.created.v1'),
     );
@@ -69,7 +69,7 @@ describe('wharf events', () => {
     assert.equal(delivery.eventId, first.attributes.id);
     await json('deliveries', 'replay', delivery.uid);
     await arrivals(2);
-    await until(
+    await pollUntil(
       () => json('deliveries', 'show', delivery.uid),
       ({ state }) => state === 'DELIVERY_STATE_DELIVERED',
     );
@@ -87,11 +87,11 @@ describe('wharf events', () => {
     assert.equal((await wharf('subscriptions', 'delete', uid)).code, 0);
   });
 
-  test('listen subscribes, verifies and prints, and leaves nothing behind', async () => {
+  test('listen subscribes, verifies and prints events, and deletes its subscription', async () => {
     const group = await newGroup();
     const listening = wharf('listen', '--group', group, '--count', '2');
     const subscribed = () => api.call(listSubscriptions, { uidp: { childrenOf: group } });
-    await until(
+    await pollUntil(
       async () => (await subscribed()).subscriptions.length,
       (count) => count === 1,
     );
@@ -103,7 +103,7 @@ describe('wharf events', () => {
     assert.deepEqual((await subscribed()).subscriptions, []);
   });
 
-  test('listen refuses what is not as it should be, and says why', async () => {
+  test('listen reports why an event cannot be verified', async () => {
     const port = await freePort();
     const listening = wharf(
       'listen',
@@ -124,7 +124,7 @@ describe('wharf events', () => {
   });
 });
 
-/** A port where nothing listens, since whoever did has just stopped. */
+/** Returns a port on which nothing listens. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

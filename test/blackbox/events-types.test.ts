@@ -12,15 +12,16 @@ import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/
 import { TermsService } from '../../src/contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { methodTable, v2Files } from '../../src/contract/method-table.ts';
-import { builtinUid, callerWith, stranger } from '../support/callers.ts';
+import { v2Files } from '../../src/contract/gen/files.js';
+import { methodTable } from '../../src/contract/method-table.ts';
+import { builtinRoleUid, callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
 import { withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { ociClient, pushImage } from '../support/oci-client.ts';
+import { pollUntil } from '../support/poll-until.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { createVerify, startSink, type TestSink } from '../support/sink.ts';
+import { createDeliveryVerifier, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
 import { type Client, wires } from '../support/wires.ts';
 
@@ -37,53 +38,53 @@ const { createRepo, updateRepo, updateRepoReadme, deleteRepo, listRepos } = Repo
 const { createTag, deleteTag } = TagsService.method;
 const { createSubscription, deleteSubscription } = SubscriptionsService.method;
 
-/** What there is to do something with. */
-interface World {
+/** The server and the group that a method is called with. */
+interface EmitContext {
   readonly server: TestServer;
   readonly api: Client;
-  /** A group that nobody else uses. */
+  /** A group that no other test uses. */
   readonly group: string;
-  /** What the names of its images begin with. */
+  /** The prefix of the names of its images. */
   readonly path: string;
 }
 
-/** Does what an event tells of, and answers the subject of the event. */
-type Perform = (world: World) => Promise<string>;
+/** Calls the method of an event, and returns the subject of the event. */
+type EmitEvent = (context: EmitContext) => Promise<string>;
 
-const VIEWER = builtinUid('viewer');
-const EDITOR = builtinUid('editor');
+const VIEWER = builtinRoleUid('viewer');
+const EDITOR = builtinRoleUid('editor');
 
-const newIdentity = async ({ server, group }: World) => (await stranger(server, group)).uid;
-const newRole = async ({ api, group }: World) =>
+const newIdentity = async ({ server, group }: EmitContext) => (await callerWithoutRole(server, group)).uid;
+const newRole = async ({ api, group }: EmitContext) =>
   (await api.call(createRole, { parent: group, role: { name: 'reader', capabilities: [101] } })).uid;
-const bind = async (world: World) => {
-  const roleBinding = { identityUid: await newIdentity(world), roleUid: VIEWER };
-  return (await world.api.call(createRoleBinding, { parent: world.group, roleBinding })).uid;
+const bind = async (context: EmitContext) => {
+  const roleBinding = { identityUid: await newIdentity(context), roleUid: VIEWER };
+  return (await context.api.call(createRoleBinding, { parent: context.group, roleBinding })).uid;
 };
-const newProvider = async ({ api, group }: World) => {
+const newProvider = async ({ api, group }: EmitContext) => {
   const value = { issuer: 'https://login.example.com', clientId: 'wharf', clientSecret: 'hush', groupsClaim: 'groups' };
   const identityProvider = { name: 'directory', defaultRole: VIEWER, configuration: { case: 'oidc' as const, value } };
   return (await api.call(createIdentityProvider, { parent: group, identityProvider })).uid;
 };
-const withScim = async (world: World) => {
-  const identityProviderUid = await newProvider(world);
-  const { etag } = await world.api.call(generateScimToken, { identityProviderUid });
+const withScim = async (context: EmitContext) => {
+  const identityProviderUid = await newProvider(context);
+  const { etag } = await context.api.call(generateScimToken, { identityProviderUid });
   return { identityProviderUid, etag };
 };
-const map = async (world: World) => {
-  const externalGroupRoleMapping = { externalGroupId: 'admins', roleUid: VIEWER, scope: world.group };
-  const parent = await newProvider(world);
-  return (await world.api.call(mappings.createExternalGroupRoleMapping, { parent, externalGroupRoleMapping })).uid;
+const map = async (context: EmitContext) => {
+  const externalGroupRoleMapping = { externalGroupId: 'admins', roleUid: VIEWER, scope: context.group };
+  const parent = await newProvider(context);
+  return (await context.api.call(mappings.createExternalGroupRoleMapping, { parent, externalGroupRoleMapping })).uid;
 };
-const associate = async ({ api, group }: World) => {
+const associate = async ({ api, group }: EmitContext) => {
   const accountAssociation = { name: 'clouds', amazon: { account: '123456789012' } };
   return (await api.call(associations.createAccountAssociation, { parent: group, accountAssociation })).uid;
 };
-const invite = async ({ api, group }: World) =>
+const invite = async ({ api, group }: EmitContext) =>
   (await api.call(createGroupInvite, { parent: group, groupInvite: { roleUid: VIEWER, ttl: { seconds: 3600n } } })).uid;
-const newRepo = async ({ api, group }: World) =>
+const newRepo = async ({ api, group }: EmitContext) =>
   (await api.call(createRepo, { parent: group, repo: { name: 'app' } })).uid;
-const pushed = async ({ api, server, group, path }: World) => {
+const pushed = async ({ api, server, group, path }: EmitContext) => {
   const registry = ociClient(server.url, `Bearer ${server.token}`);
   const { digest } = await pushImage(registry, `${path}/app`, 'v1');
   await registry.send('GET', `/v2/${path}/app/manifests/v1`);
@@ -91,145 +92,158 @@ const pushed = async ({ api, server, group, path }: World) => {
   const { repos } = await api.call(listRepos, { uidp: { childrenOf: group } });
   return { repo: repos[0]?.uid ?? '', digest };
 };
-const newTag = async (world: World) => {
-  const { repo, digest } = await pushed(world);
-  return (await world.api.call(createTag, { parent: repo, tag: { name: 'v2', digest } })).uid;
+const newTag = async (context: EmitContext) => {
+  const { repo, digest } = await pushed(context);
+  return (await context.api.call(createTag, { parent: repo, tag: { name: 'v2', digest } })).uid;
 };
-const done = async (work: Promise<unknown>, subject: string): Promise<string> => {
+const subjectAfter = async (work: Promise<unknown>, subject: string): Promise<string> => {
   await work;
   return subject;
 };
 
-/** By the method whose event it is. */
-const performers: Readonly<Record<string, Perform>> = {
+/** By the name of the method. */
+const emitters: Readonly<Record<string, EmitEvent>> = {
   CreateGroup: async ({ api, group }) => (await api.call(createGroup, { parent: group, group: { name: 'child' } })).uid,
-  UpdateGroup: ({ api, group }) => done(api.call(updateGroup, { group: { uid: group, description: 'new' } }), group),
-  DeleteGroup: ({ api, group }) => done(api.call(deleteGroup, { uid: group }), group),
+  UpdateGroup: ({ api, group }) =>
+    subjectAfter(api.call(updateGroup, { group: { uid: group, description: 'new' } }), group),
+  DeleteGroup: ({ api, group }) => subjectAfter(api.call(deleteGroup, { uid: group }), group),
   CreateIdentity: newIdentity,
-  UpdateIdentity: async (world) => {
-    const uid = await newIdentity(world);
-    return done(world.api.call(updateIdentity, { identity: { uid, description: 'new' } }), uid);
+  UpdateIdentity: async (context) => {
+    const uid = await newIdentity(context);
+    return subjectAfter(context.api.call(updateIdentity, { identity: { uid, description: 'new' } }), uid);
   },
-  DeleteIdentity: async (world) => {
-    const uid = await newIdentity(world);
-    return done(world.api.call(deleteIdentity, { uid }), uid);
+  DeleteIdentity: async (context) => {
+    const uid = await newIdentity(context);
+    return subjectAfter(context.api.call(deleteIdentity, { uid }), uid);
   },
   UpdateIdentityMetadata: async ({ server, api, group }) => {
-    const caller = await callerWith(server, 'viewer', group);
+    const caller = await callerWithRole(server, 'viewer', group);
     const token = await caller.token();
-    return done(api.call(updateIdentityMetadata, { identityMetadata: { company: 'Acme' } }, { token }), caller.uid);
+    return subjectAfter(
+      api.call(updateIdentityMetadata, { identityMetadata: { company: 'Acme' } }, { token }),
+      caller.uid,
+    );
   },
   CreateRole: newRole,
-  UpdateRole: async (world) => {
-    const uid = await newRole(world);
-    return done(world.api.call(updateRole, { role: { uid, description: 'new' } }), uid);
+  UpdateRole: async (context) => {
+    const uid = await newRole(context);
+    return subjectAfter(context.api.call(updateRole, { role: { uid, description: 'new' } }), uid);
   },
-  DeleteRole: async (world) => {
-    const uid = await newRole(world);
-    return done(world.api.call(deleteRole, { uid }), uid);
+  DeleteRole: async (context) => {
+    const uid = await newRole(context);
+    return subjectAfter(context.api.call(deleteRole, { uid }), uid);
   },
   CreateRoleBinding: bind,
-  UpdateRoleBinding: async (world) => {
-    const uid = await bind(world);
-    return done(world.api.call(updateRoleBinding, { roleBinding: { uid, roleUid: EDITOR } }), uid);
+  UpdateRoleBinding: async (context) => {
+    const uid = await bind(context);
+    return subjectAfter(context.api.call(updateRoleBinding, { roleBinding: { uid, roleUid: EDITOR } }), uid);
   },
-  DeleteRoleBinding: async (world) => {
-    const uid = await bind(world);
-    return done(world.api.call(deleteRoleBinding, { uid }), uid);
+  DeleteRoleBinding: async (context) => {
+    const uid = await bind(context);
+    return subjectAfter(context.api.call(deleteRoleBinding, { uid }), uid);
   },
-  BatchCreateRoleBindings: async (world) => {
-    const roleBinding = { identityUid: await newIdentity(world), roleUid: VIEWER };
-    const requests = [{ parent: world.group, roleBinding }];
-    return done(world.api.call(batchCreateRoleBindings, { parent: world.group, requests }), world.group);
+  BatchCreateRoleBindings: async (context) => {
+    const roleBinding = { identityUid: await newIdentity(context), roleUid: VIEWER };
+    const requests = [{ parent: context.group, roleBinding }];
+    return subjectAfter(context.api.call(batchCreateRoleBindings, { parent: context.group, requests }), context.group);
   },
   CreateIdentityProvider: newProvider,
-  UpdateIdentityProvider: async (world) => {
-    const uid = await newProvider(world);
-    return done(world.api.call(updateIdentityProvider, { identityProvider: { uid, description: 'new' } }), uid);
+  UpdateIdentityProvider: async (context) => {
+    const uid = await newProvider(context);
+    return subjectAfter(
+      context.api.call(updateIdentityProvider, { identityProvider: { uid, description: 'new' } }),
+      uid,
+    );
   },
-  DeleteIdentityProvider: async (world) => {
-    const uid = await newProvider(world);
-    return done(world.api.call(deleteIdentityProvider, { uid }), uid);
+  DeleteIdentityProvider: async (context) => {
+    const uid = await newProvider(context);
+    return subjectAfter(context.api.call(deleteIdentityProvider, { uid }), uid);
   },
-  GenerateScimToken: async (world) => (await withScim(world)).identityProviderUid,
-  RegenerateScimToken: async (world) => {
-    const provider = await withScim(world);
-    return done(world.api.call(regenerateScimToken, provider), provider.identityProviderUid);
+  GenerateScimToken: async (context) => (await withScim(context)).identityProviderUid,
+  RegenerateScimToken: async (context) => {
+    const provider = await withScim(context);
+    return subjectAfter(context.api.call(regenerateScimToken, provider), provider.identityProviderUid);
   },
-  RevokeScimToken: async (world) => {
-    const { identityProviderUid } = await withScim(world);
-    return done(world.api.call(revokeScimToken, { identityProviderUid }), identityProviderUid);
+  RevokeScimToken: async (context) => {
+    const { identityProviderUid } = await withScim(context);
+    return subjectAfter(context.api.call(revokeScimToken, { identityProviderUid }), identityProviderUid);
   },
-  SetScimEnabled: async (world) => {
-    const provider = await withScim(world);
-    return done(world.api.call(setScimEnabled, { ...provider, enabled: false }), provider.identityProviderUid);
+  SetScimEnabled: async (context) => {
+    const provider = await withScim(context);
+    return subjectAfter(
+      context.api.call(setScimEnabled, { ...provider, enabled: false }),
+      provider.identityProviderUid,
+    );
   },
   CreateExternalGroupRoleMapping: map,
-  DeleteExternalGroupRoleMapping: async (world) => {
-    const uid = await map(world);
-    return done(world.api.call(mappings.deleteExternalGroupRoleMapping, { uid }), uid);
+  DeleteExternalGroupRoleMapping: async (context) => {
+    const uid = await map(context);
+    return subjectAfter(context.api.call(mappings.deleteExternalGroupRoleMapping, { uid }), uid);
   },
-  BatchDeleteExternalGroupRoleMappings: async (world) => {
-    const uid = await map(world);
+  BatchDeleteExternalGroupRoleMappings: async (context) => {
+    const uid = await map(context);
     const parent = uid.slice(0, uid.lastIndexOf('/'));
-    return done(world.api.call(mappings.batchDeleteExternalGroupRoleMappings, { parent, names: [uid] }), parent);
+    return subjectAfter(
+      context.api.call(mappings.batchDeleteExternalGroupRoleMappings, { parent, names: [uid] }),
+      parent,
+    );
   },
   CreateAccountAssociation: associate,
-  UpdateAccountAssociation: async (world) => {
-    const uid = await associate(world);
+  UpdateAccountAssociation: async (context) => {
+    const uid = await associate(context);
     const accountAssociation = { uid, description: 'new' };
-    return done(world.api.call(associations.updateAccountAssociation, { accountAssociation }), uid);
+    return subjectAfter(context.api.call(associations.updateAccountAssociation, { accountAssociation }), uid);
   },
-  DeleteAccountAssociation: async (world) => {
-    const uid = await associate(world);
-    return done(world.api.call(associations.deleteAccountAssociation, { uid }), uid);
+  DeleteAccountAssociation: async (context) => {
+    const uid = await associate(context);
+    return subjectAfter(context.api.call(associations.deleteAccountAssociation, { uid }), uid);
   },
   CreateGroupInvite: invite,
-  DeleteGroupInvite: async (world) => {
-    const uid = await invite(world);
-    return done(world.api.call(deleteGroupInvite, { uid }), uid);
+  DeleteGroupInvite: async (context) => {
+    const uid = await invite(context);
+    return subjectAfter(context.api.call(deleteGroupInvite, { uid }), uid);
   },
   AcceptTerms: ({ api, group }) =>
-    done(api.call(TermsService.method.acceptTerms, { group, documentIds: ['sfdpa.v1'] }), group),
+    subjectAfter(api.call(TermsService.method.acceptTerms, { group, documentIds: ['sfdpa.v1'] }), group),
   CreateRepo: newRepo,
-  UpdateRepo: async (world) => {
-    const uid = await newRepo(world);
-    return done(world.api.call(updateRepo, { repo: { uid, description: 'new' } }), uid);
+  UpdateRepo: async (context) => {
+    const uid = await newRepo(context);
+    return subjectAfter(context.api.call(updateRepo, { repo: { uid, description: 'new' } }), uid);
   },
-  UpdateRepoReadme: async (world) => {
-    const uid = await newRepo(world);
-    return done(world.api.call(updateRepoReadme, { repoReadme: { uid, content: '# app' } }), uid);
+  UpdateRepoReadme: async (context) => {
+    const uid = await newRepo(context);
+    return subjectAfter(context.api.call(updateRepoReadme, { repoReadme: { uid, content: '# app' } }), uid);
   },
-  DeleteRepo: async (world) => {
-    const uid = await newRepo(world);
-    return done(world.api.call(deleteRepo, { uid }), uid);
+  DeleteRepo: async (context) => {
+    const uid = await newRepo(context);
+    return subjectAfter(context.api.call(deleteRepo, { uid }), uid);
   },
   CreateTag: newTag,
-  DeleteTag: async (world) => {
-    const uid = await newTag(world);
-    return done(world.api.call(deleteTag, { uid }), uid);
+  DeleteTag: async (context) => {
+    const uid = await newTag(context);
+    return subjectAfter(context.api.call(deleteTag, { uid }), uid);
   },
   CreateSubscription: async ({ api, group }) =>
     (await api.call(createSubscription, { parent: group, subscription: { sink: 'https://sink.invalid/' } })).uid,
   DeleteSubscription: async ({ api, group }) => {
     const subscription = { sink: 'https://sink.invalid/' };
     const { uid } = await api.call(createSubscription, { parent: group, subscription });
-    return done(api.call(deleteSubscription, { uid }), uid);
+    return subjectAfter(api.call(deleteSubscription, { uid }), uid);
   },
 };
 
 const emitting = methodTable(v2Files).filter(({ event }) => event !== undefined);
 
-test('every event of the contract is tried here', () => {
+test('there is a test for every event of the contract', () => {
   assert.equal(new Set(emitting.map(({ event }) => event?.type)).size, 37);
-  assert.deepEqual(Object.keys(performers).sort(), emitting.map(({ desc }) => desc.name).sort());
+  assert.deepEqual(Object.keys(emitters).sort(), emitting.map(({ desc }) => desc.name).sort());
 });
 
-describe('what arrives', () => {
+describe('delivered events', () => {
   let server: TestServer;
   let api: Client;
   let sink: TestSink;
-  let verify: ReturnType<typeof createVerify>;
+  let verify: ReturnType<typeof createDeliveryVerifier>;
   let groups = 0;
   before(async () => {
     const [database = assert.fail()] = databases;
@@ -237,7 +251,7 @@ describe('what arrives', () => {
     api = wires[0]?.connect(server.url, server.token) ?? assert.fail();
     sink = await startSink();
     const { uid, secret } = await subscribe('REST', server, server.organization, sink.url);
-    verify = createVerify({ issuer: server.url, subscription: uid, secret });
+    verify = createDeliveryVerifier({ issuer: server.url, subscription: uid, secret });
   });
   after(async () => {
     api.close();
@@ -245,7 +259,7 @@ describe('what arrives', () => {
     await sink.close();
   });
 
-  const newWorld = async (): Promise<World> => {
+  const newContext = async (): Promise<EmitContext> => {
     const group = { name: `world-${++groups}` };
     const { uid } = await api.call(createGroup, { parent: server.organization, group });
     return { server, api, group: uid, path: `my-org/${group.name}` };
@@ -253,7 +267,7 @@ describe('what arrives', () => {
   const arrived = async (type: string, subject: string) => {
     const find = () =>
       sink.received.find(({ attributes }) => attributes.type === type && attributes.subject === subject);
-    const found = await until(
+    const found = await pollUntil(
       async () => ({ type, subject, request: find() }),
       ({ request }) => request !== undefined,
     );
@@ -263,14 +277,17 @@ describe('what arrives', () => {
   for (const { event: spec, desc } of emitting) {
     if (!spec) continue;
     test(`${desc.name}: ${spec.type}`, async () => {
-      const subject = await (performers[desc.name] ?? assert.fail('no test performs it'))(await newWorld());
+      const subject = await (emitters[desc.name] ?? assert.fail('no test emits it'))(await newContext());
       if (spec.audience === 'internal') {
         const [recorded] = (await withStore(server, (store) => eventsAbout(store.reader, subject))).slice(-1);
         assert.equal(recorded?.type, spec.type);
-        // Whatever was written before has arrived once this has.
-        const { group } = await newWorld();
+        // When this event arrives, all earlier ones have been delivered.
+        const { group } = await newContext();
         await arrived('dev.chainguard.api.iam.group.created.v1', group);
-        assert.ok(!sink.received.some(({ attributes }) => attributes.type === spec.type), 'nobody hears of it');
+        assert.ok(
+          !sink.received.some(({ attributes }) => attributes.type === spec.type),
+          'internal events are not delivered',
+        );
         return;
       }
       const event = await arrived(spec.type, subject);
@@ -278,21 +295,21 @@ describe('what arrives', () => {
       assert.equal(event.audience, 'customer');
       assert.ok(event.data?.actor?.subject);
       const { data } = event;
-      const hasNone = desc.name === 'DeleteAccountAssociation';
-      assert.equal(data?.body === undefined, hasNone, 'a body, unless it is withheld');
+      const hasNoBody = desc.name === 'DeleteAccountAssociation';
+      assert.equal(data?.body === undefined, hasNoBody, 'only the deletion of an account association has no body');
       const bodies = [desc.input.typeName, desc.output.typeName];
-      if (!hasNone) assert.ok(bodies.includes(String(event.bodytype)), String(event.bodytype));
-      assert.doesNotMatch(JSON.stringify(data), /hush|cgscim_/, 'secrets are left out');
+      if (!hasNoBody) assert.ok(bodies.includes(String(event.bodytype)), String(event.bodytype));
+      assert.doesNotMatch(JSON.stringify(data), /hush|cgscim_/, 'bodies contain no secrets');
     });
   }
 
-  // What the contract does not describe: it happens at the door of the registry.
-  test('pushes and pulls', async () => {
-    const world = await newWorld();
-    const { repo } = await pushed(world);
+  // The events of the registry protocol are not in the contract.
+  test('pushes and pulls emit events', async () => {
+    const context = await newContext();
+    const { repo } = await pushed(context);
     for (const type of ['dev.chainguard.registry.push.v1', 'dev.chainguard.registry.pull.v1']) {
       const { data, group } = await arrived(type, repo);
-      assert.equal(group, world.group);
+      assert.equal(group, context.group);
       assert.equal(data?.body?.repo_id, repo);
       assert.match(String(data?.body?.digest), /^sha256:[0-9a-f]{64}$/);
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
-import { newUid } from '../../src/base/uid.ts';
+import { newUid, parseUid } from '../../src/base/uid.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import {
@@ -15,11 +15,11 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
 import { assertNotStored, capturedLog } from '../support/inspect.ts';
+import { pollUntil } from '../support/poll-until.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { createVerify, startSink, type TestSink } from '../support/sink.ts';
+import { createDeliveryVerifier, startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
 import { type CallError, type Client, wires } from '../support/wires.ts';
 
@@ -31,7 +31,7 @@ const { getSink, enableSink, rotateSecret } = SinksService.method;
 const env = { WHARF_ALLOW_INSECURE_SINKS: 'true', WHARF_DELIVERY_SCHEDULE: '0s,1m,2m' };
 const MINUTE = 60_000;
 
-/** Looks whether an error is about this field. */
+/** Asserts that an error names only this field. */
 const about = (field: string) => (error: CallError) => assert.deepEqual(error.fields, [field]);
 
 for (const database of databases) {
@@ -41,11 +41,11 @@ for (const database of databases) {
     const sinks: TestSink[] = [];
     let server: TestServer;
     let store: Store;
-    // Each wire sets the clock forward by a minute; receivers take what is from the past rather than from the future.
+    // The tests of each wire advance the clock by a minute. Receivers accept timestamps from the past, not from the future.
     let skew = -2 * MINUTE;
     before(async () => {
       server = await startTestServer(database, { env, log, clock: () => Date.now() + skew });
-      store = await openStore(server.home);
+      store = await openStore(server.dataLocation);
     });
     after(async () => {
       for (const sink of sinks) await sink.close();
@@ -74,7 +74,7 @@ for (const database of databases) {
         const deliveries = async (parent: string): Promise<Delivery[]> =>
           (await api.call(listDeliveries, { parent })).deliveries;
         const settled = (parent: string, isRight: (delivery: Delivery) => boolean) =>
-          until(
+          pollUntil(
             () => deliveries(parent),
             (found) => found.length > 0 && found.every(isRight),
           );
@@ -84,18 +84,18 @@ for (const database of databases) {
           return subscription;
         };
 
-        test('a subscription hears its group and what is below, from then on and until it is deleted', async () => {
+        test('a subscription receives the events of its group and descendants while it exists', async () => {
           const sink = await newSink();
           await api.call(updateGroup, { group: { uid: group, description: 'too early' } });
           const { uid, secret } = await subscribed(group, sink.url);
           assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-          const verify = createVerify({ issuer: server.url, subscription: uid, secret });
+          const verify = createDeliveryVerifier({ issuer: server.url, subscription: uid, secret });
 
           const child = await newGroup(group);
           await newGroup(server.organization);
           await api.call(updateGroup, { group: { uid: child, description: 'söme text' } });
           await api.call(deleteGroup, { uid: child });
-          const [, created, updated, deleted] = await until(
+          const [, created, updated, deleted] = await pollUntil(
             async () => sink.received,
             (received) => received.length === 4,
           );
@@ -122,14 +122,18 @@ for (const database of databases) {
           await api.call(deleteSubscription, { uid });
           const other = await newSink();
           await subscribed(group, other.url);
-          await until(
+          await pollUntil(
             async () => other.received,
             (received) => received.length === 1,
           );
-          assert.equal(sink.received.length, 4, 'a deleted subscription hears nothing, not even its own end');
+          assert.equal(
+            sink.received.length,
+            4,
+            'a deleted subscription receives nothing, not even the event of its own deletion',
+          );
         });
 
-        test('subscriptions can be read, listed and only be made for an address that may be one', async () => {
+        test('subscriptions can be read and listed, and are created only for a valid sink URL', async () => {
           const parent = await newGroup(group);
           const { uid } = await subscribed(parent, 'https://sink.invalid/hook');
           assert.equal((await api.call(getSubscription, { uid })).sink, 'https://sink.invalid/hook');
@@ -151,24 +155,24 @@ for (const database of databases) {
             );
           }
           await rejects(api.call(deleteGroup, { uid: parent }), Code.FAILED_PRECONDITION);
-          // Disabled from the start, so that nothing is sent to so many.
+          // Disabled, so that nothing is sent to them.
           const more = `INSERT INTO sink (subscription, parent, since, rest, failures, disabled)
             VALUES ($1, $2, 0, 0, 0, 1)`;
           await store.write(async (tx) => {
-            for (let n = 1; n < 100; n++) await tx.run(more, newUid(parent), parent);
+            for (let n = 1; n < 100; n++) await tx.run(more, newUid(parseUid('parent', parent)), parent);
           });
           const one = { parent, subscription: { sink: 'https://sink.invalid/' } };
           await rejects(api.call(createSubscription, one), Code.FAILED_PRECONDITION);
         });
 
-        test('what fails is sent again by the schedule, under the same id and without passing its elders', async () => {
+        test('a failed delivery is retried by the schedule with the same id, before later events of its subject', async () => {
           const sink = await newSink();
           const parent = await newGroup(group);
           const child = await newGroup(parent);
           const { uid } = await subscribed(parent, sink.url);
           await settled(uid, ({ state }) => state === DeliveryState.DELIVERED);
           let fails = 1;
-          sink.answer = ({ attributes }, response) => {
+          sink.handler = ({ attributes }, response) => {
             if (attributes.subject !== child || fails-- <= 0) return false;
             response.writeHead(503).end('x'.repeat(200_000));
             return true;
@@ -177,9 +181,9 @@ for (const database of databases) {
           await api.call(updateGroup, { group: { uid: child, description: 'one' } });
           await api.call(updateGroup, { group: { uid: child, description: 'two' } });
           await api.call(updateGroup, { group: { uid: parent, description: 'three' } });
-          const [third, second, first] = await until(
+          const [third, second, first] = await pollUntil(
             () => deliveries(uid),
-            // Not the greeting, which was delivered before.
+            // Not the event of the subscription itself, which was delivered before.
             ([latest]) => latest?.subject === parent && latest.state === DeliveryState.DELIVERED,
           );
           assert.equal(third?.attempts, 1);
@@ -196,46 +200,46 @@ for (const database of databases) {
           assert.equal(one, again);
         });
 
-        test('a sink that answers 410 is disabled, others hear of it, and it can be enabled again', async () => {
+        test('a sink that responds with 410 is disabled with an event, and can be enabled again', async () => {
           const [sink, witness] = [await newSink(), await newSink()];
           const parent = await newGroup(group);
           await subscribed(parent, witness.url);
           const child = await newGroup(parent);
-          sink.answer = (_, response) => {
+          sink.handler = (_, response) => {
             response.writeHead(410).end();
             return true;
           };
           const { uid } = await subscribed(child, sink.url);
-          const told = await until(
+          const disabledEvent = await pollUntil(
             async () => witness.received.find(({ attributes }) => attributes.type?.includes('disabled')),
             (found) => found !== undefined,
           );
-          assert.equal(told?.attributes.subject, uid);
+          assert.equal(disabledEvent?.attributes.subject, uid);
           const { state, reason } = await api.call(getSink, { uid });
           assert.deepEqual([state, reason], [SinkState.DISABLED, 'it answered 410 Gone']);
           await api.call(updateGroup, { group: { uid: child, description: 'not heard' } });
-          await until(
+          await pollUntil(
             async () => witness.received.at(-1)?.attributes.type ?? '',
             (type) => type.endsWith('group.updated.v1'),
           );
           assert.equal(sink.received.length, 1);
 
-          sink.answer = undefined;
+          sink.handler = undefined;
           assert.equal((await api.call(enableSink, { uid })).state, SinkState.WORKING);
           await api.call(updateGroup, { group: { uid: child, description: 'heard' } });
-          await until(
+          await pollUntil(
             async () => sink.received,
             (received) => received.length === 2,
           );
         });
 
-        test('deliveries are listed page by page, and can be sent again', async () => {
+        test('deliveries are listed in pages and can be replayed', async () => {
           const sink = await newSink();
           const parent = await newGroup(group);
           const { uid } = await subscribed(parent, sink.url);
           const before = Date.now() + skew;
           for (let i = 0; i < 4; i++) await api.call(updateGroup, { group: { uid: parent, description: `${i}` } });
-          await until(
+          await pollUntil(
             () => deliveries(parent),
             (found) => found.length === 5 && found.every(({ state }) => state === DeliveryState.DELIVERED),
           );
@@ -255,7 +259,7 @@ for (const database of databases) {
           assert.deepEqual([latest.attempts, latest.status], [1, 204]);
           assert.equal(latest.eventId, sink.received[4]?.attributes.id);
           await api.call(replayDelivery, { uid: latest.uid });
-          await until(
+          await pollUntil(
             async () => sink.received,
             (received) => received.length === 6,
           );
@@ -267,16 +271,16 @@ for (const database of databases) {
             since: timestampFromMs(before),
           });
           assert.deepEqual([replayed, nextPageToken], [4, '']);
-          await until(
+          await pollUntil(
             async () => sink.received,
             (received) => received.length === 10,
           );
           const ids = sink.received.map(({ attributes }) => attributes.id);
-          assert.deepEqual(ids.slice(6), ids.slice(1, 5), 'in their order');
+          assert.deepEqual(ids.slice(6), ids.slice(1, 5), 'in order');
 
-          const nowhere = `${uid}/${'0'.repeat(16)}`;
-          await rejects(api.call(getDelivery, { uid: nowhere }), Code.NOT_FOUND);
-          await rejects(api.call(replayDelivery, { uid: nowhere }), Code.NOT_FOUND);
+          const missing = `${uid}/${'0'.repeat(16)}`;
+          await rejects(api.call(getDelivery, { uid: missing }), Code.NOT_FOUND);
+          await rejects(api.call(replayDelivery, { uid: missing }), Code.NOT_FOUND);
           await rejects(api.call(replayDeliveries, { parent }), Code.INVALID_ARGUMENT, about('since'));
           await rejects(
             api.call(listDeliveries, { parent, pageToken: 'x' }),
@@ -286,7 +290,7 @@ for (const database of databases) {
           await rejects(api.call(listDeliveries, { parent, state: 9 as DeliveryState }), Code.INVALID_ARGUMENT);
         });
 
-        test('a rotated secret and the one before it are both good while they overlap', async () => {
+        test('the new and the previous secret are both valid during the overlap', async () => {
           const sink = await newSink();
           const parent = await newGroup(group);
           const { uid, secret } = await subscribed(parent, sink.url);
@@ -294,12 +298,12 @@ for (const database of databases) {
           secrets.push(rotated.secret);
           assert.notEqual(rotated.secret, secret);
           const expected = { issuer: server.url, subscription: uid };
-          const verifyOld = createVerify({ ...expected, secret });
-          const verifyNew = createVerify({ ...expected, secret: rotated.secret });
+          const verifyOld = createDeliveryVerifier({ ...expected, secret });
+          const verifyNew = createDeliveryVerifier({ ...expected, secret: rotated.secret });
           const next = async () => {
             const count = sink.received.length;
             await api.call(updateGroup, { group: { uid: parent, description: `${count}` } });
-            const received = await until(
+            const received = await pollUntil(
               async () => sink.received,
               (all) => all.length > count && all.at(-1)?.attributes.type?.includes('updated') === true,
             );
@@ -320,12 +324,12 @@ for (const database of databases) {
       });
     }
 
-    test('no secret is stored in the clear or logged', async () => {
+    test('no secret is stored in plaintext or logged', async () => {
       assert.ok(secrets.length > 10 && lines.length > 0);
       await assertNotStored(store.reader, secrets);
       for (const secret of secrets) assert.ok(!lines.join('').includes(secret));
     });
 
-    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+    test('the listing index matches the stored resources', () => assertConsistent(store.reader));
   });
 }

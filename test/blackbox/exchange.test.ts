@@ -14,11 +14,11 @@ import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { SecurityTokenService } from '../../src/contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { type Server, startServer } from '../../src/main.ts';
-import { builtinUid } from '../support/callers.ts';
+import { builtinRoleUid } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
 import { rejects } from '../support/rejects.ts';
-import { silent, startTestServer, type TestServer } from '../support/server.ts';
+import { silentLog, startTestServer, type TestServer } from '../support/server.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const { exchange, exchangeRefreshToken } = SecurityTokenService.method;
@@ -28,7 +28,7 @@ const { createIdentity, deleteIdentity } = IdentitiesService.method;
 const { createIdentityProvider, deleteIdentityProvider } = IdentityProvidersService.method;
 const { createRoleBinding } = RoleBindingsService.method;
 
-/** What the provider's tokens for people are meant for. */
+/** The audience of the provider's tokens for people. */
 const CLIENT = 'https://client.example.com';
 let names = 0;
 
@@ -45,7 +45,7 @@ for (const database of databases) {
   describe(`token exchange on ${database.name}`, () => {
     let provider: OidcProvider;
     let server: TestServer;
-    /** Another server on the same database, as in a deployment of several behind one address. */
+    /** A second server on the same database, as in a deployment of several servers with one public URL. */
     let other: Server;
     let otherUrl: string;
 
@@ -56,10 +56,12 @@ for (const database of databases) {
       });
       const env = { WHARF_ALLOW_PRIVATE_ISSUERS: 'true' };
       server = await startTestServer(database, { env });
-      const { dataDir: data, databaseUrl } = server.home;
+      const { dataDir: data, databaseUrl } = server.dataLocation;
       const listen = `127.0.0.1:${await freePort()}`;
       otherUrl = `http://${listen}`;
-      other = await startServer(loadConfig({ data, databaseUrl, listen, publicUrl: server.url }, env), { log: silent });
+      other = await startServer(loadConfig({ data, databaseUrl, listen, publicUrl: server.url }, env), {
+        log: silentLog,
+      });
     });
     after(async () => {
       await other.stop();
@@ -83,17 +85,17 @@ for (const database of databases) {
     for (const wire of wires) {
       describe(`over ${wire.name}`, () => {
         let api: Client;
-        let elsewhere: Client;
+        let otherApi: Client;
         before(() => {
           api = wire.connect(server.url, server.token);
-          elsewhere = wire.connect(otherUrl, undefined);
+          otherApi = wire.connect(otherUrl, undefined);
         });
         after(() => {
           api.close();
-          elsewhere.close();
+          otherApi.close();
         });
 
-        /** A group and an identity in it that may view it and logs in as the provider's client `ci`. */
+        /** Creates a group, and in it an identity with the viewer role that logs in as the provider's client `ci`. */
         async function newMachine(): Promise<{ group: string; identity: string; upstream: string }> {
           const name = `exchange ${++names}`;
           const audience = `https://${names}.example.com`;
@@ -107,19 +109,19 @@ for (const database of databases) {
             parent: group,
             identity: { name, relationship: { case: 'claimMatch', value } },
           });
-          const roleBinding = { identityUid: identity, roleUid: builtinUid('viewer') };
+          const roleBinding = { identityUid: identity, roleUid: builtinRoleUid('viewer') };
           await api.call(createRoleBinding, { parent: group, roleBinding });
           return { group, identity, upstream: await provider.token('ci', audience) };
         }
 
-        test('a CI system turns its token into one of ours, which every server takes', async () => {
+        test('a CI system exchanges its token for an access token, which every server accepts', async () => {
           const { group, identity, upstream } = await newMachine();
           const { token, refreshToken, expiry } = await api.call(exchange, { aud: [server.url] }, { token: upstream });
           const { iss, sub, aud, act, exp } = decodeJwt(token);
           assert.deepEqual([iss, sub, aud], [server.url, identity, [server.url]]);
           assert.deepEqual(act, { iss: provider.issuer, sub: 'ci', aud: decodeJwt(upstream).aud });
           assert.equal(Number(expiry?.seconds), exp);
-          for (const client of [api, elsewhere]) {
+          for (const client of [api, otherApi]) {
             assert.equal((await client.call(getGroup, { uid: group }, { token })).uid, group);
             const who = await client.call(validate, {}, { token });
             assert.deepEqual([who.issuer, who.subject, who.audience], [server.url, identity, [server.url]]);
@@ -131,7 +133,7 @@ for (const database of databases) {
             Code.PERMISSION_DENIED,
           );
 
-          const pair = await elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken });
+          const pair = await otherApi.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken });
           const renewed = pair.token?.token ?? '';
           assert.equal((await api.call(getGroup, { uid: group }, { token: renewed })).uid, group);
           const again = await api.call(
@@ -145,16 +147,16 @@ for (const database of databases) {
           );
           const last = again.refreshToken?.token ?? '';
           await rejects(
-            elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: last }),
+            otherApi.call(exchangeRefreshToken, { aud: [server.url] }, { token: last }),
             Code.UNAUTHENTICATED,
           );
         });
 
-        test('a narrow token is narrow, and stays so', async () => {
+        test('a token scope limits a token, and cannot be extended by another exchange', async () => {
           const { group, upstream } = await newMachine();
           const { uid: inner } = await api.call(createGroup, { parent: group, group: { name: `inner ${++names}` } });
-          const wish = { aud: [server.url], scopes: [inner], cap: ['groups.list'] };
-          const { token } = await api.call(exchange, wish, { token: upstream });
+          const request = { aud: [server.url], scopes: [inner], cap: ['groups.list'] };
+          const { token } = await api.call(exchange, request, { token: upstream });
           assert.equal((await api.call(getGroup, { uid: inner }, { token })).uid, inner);
           await rejects(api.call(getGroup, { uid: group }, { token }), Code.PERMISSION_DENIED);
           assert.deepEqual(
@@ -168,13 +170,13 @@ for (const database of databases) {
           }
         });
 
-        test('another identity is assumed only by a token that matches it', async () => {
+        test('an identity can be assumed only with a token that matches it', async () => {
           const { identity, upstream } = await newMachine();
-          const someone = await newMachine();
+          const otherMachine = await newMachine();
           const { token } = await api.call(exchange, { aud: [server.url], identity }, { token: upstream });
           assert.equal(decodeJwt(token).sub, identity);
           const assume = (uid: string) => api.call(exchange, { aud: [server.url], identity: uid }, { token: upstream });
-          await rejects(assume(someone.identity), Code.PERMISSION_DENIED, ({ message }) =>
+          await rejects(assume(otherMachine.identity), Code.PERMISSION_DENIED, ({ message }) =>
             assert.match(message, /invalid "aud"/),
           );
           await rejects(assume(newUid(ROOT)), Code.PERMISSION_DENIED, ({ message }) =>
@@ -190,7 +192,7 @@ for (const database of databases) {
           );
         });
 
-        test('bad requests are refused by name, and no token is no token', async () => {
+        test('validation errors name the field, and invalid tokens are rejected', async () => {
           const { upstream } = await newMachine();
           const fails = (request: object, fields: string[]) =>
             rejects(api.call(exchange, request, { token: upstream }), Code.INVALID_ARGUMENT, (error) =>
@@ -207,10 +209,10 @@ for (const database of databases) {
           }
         });
 
-        test('nobody registers with a token of an issuer that no provider here has', async () => {
-          const stranger = await startOidcProvider(['eve']);
-          const token = await stranger.token('eve', server.url);
-          stranger.stop();
+        test('a token of an issuer without an identity provider cannot register', async () => {
+          const unknownProvider = await startOidcProvider(['eve']);
+          const token = await unknownProvider.token('eve', server.url);
+          unknownProvider.stop();
           await rejects(api.call(register, { code: 'x' }, { token }), Code.PERMISSION_DENIED, ({ message }) =>
             assert.match(message, /no identity provider here has the issuer/),
           );
@@ -218,27 +220,31 @@ for (const database of databases) {
           await rejects(api.call(register, {}, { token: undefined }), Code.UNAUTHENTICATED);
         });
 
-        test('what an identity was given ends with it', async () => {
+        test('the tokens of a deleted identity are rejected', async () => {
           const { group, identity, upstream } = await newMachine();
           const { token, refreshToken } = await api.call(exchange, { aud: [server.url] }, { token: upstream });
-          await elsewhere.call(getGroup, { uid: group }, { token });
+          await otherApi.call(getGroup, { uid: group }, { token });
           await api.call(deleteIdentity, { uid: identity });
-          await rejects(elsewhere.call(getGroup, { uid: group }, { token }), Code.UNAUTHENTICATED);
+          await rejects(otherApi.call(getGroup, { uid: group }, { token }), Code.UNAUTHENTICATED);
           await rejects(
-            elsewhere.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken }),
+            otherApi.call(exchangeRefreshToken, { aud: [server.url] }, { token: refreshToken }),
             Code.UNAUTHENTICATED,
           );
-          await rejects(elsewhere.call(exchange, { aud: [server.url] }, { token }), Code.UNAUTHENTICATED);
+          await rejects(otherApi.call(exchange, { aud: [server.url] }, { token }), Code.UNAUTHENTICATED);
         });
 
-        test('a person comes in through an identity provider, and stays inside its group', async () => {
+        test('a person who logs in through an identity provider has access only inside its group', async () => {
           const name = `people ${++names}`;
           const { uid: group } = await api.call(createGroup, { parent: server.organization, group: { name } });
           const { uid: inner } = await api.call(createGroup, { parent: group, group: { name } });
           const oidc = { issuer: provider.issuer, clientId: `${CLIENT}/${names}`, groupsClaim: 'groups' };
           const { uid: identityProvider } = await api.call(createIdentityProvider, {
             parent: group,
-            identityProvider: { name, defaultRole: builtinUid('viewer'), configuration: { case: 'oidc', value: oidc } },
+            identityProvider: {
+              name,
+              defaultRole: builtinRoleUid('viewer'),
+              configuration: { case: 'oidc', value: oidc },
+            },
           });
           const upstream = await provider.token(`alice-${wire.name.toLowerCase()}`, oidc.clientId);
           const misdirected = await provider.token('ci', 'https://another.example.com');
@@ -246,50 +252,50 @@ for (const database of databases) {
           const { identity, group: joined } = await api.call(register, {}, { token: upstream });
           assert.equal(joined, group);
 
-          const wish = { aud: [server.url], identityProvider };
-          const { token } = await api.call(exchange, wish, { token: upstream });
+          const request = { aud: [server.url], identityProvider };
+          const { token } = await api.call(exchange, request, { token: upstream });
           assert.equal(decodeJwt(token).sub, identity);
           assert.equal((await api.call(getGroup, { uid: inner }, { token })).uid, inner);
           await rejects(api.call(exchange, { aud: [server.url] }, { token: upstream }), Code.UNAUTHENTICATED);
 
-          // A role elsewhere is out of reach for whoever logs in through this provider.
-          const roleBinding = { identityUid: identity, roleUid: builtinUid('owner') };
+          // A role outside of the group does not count for logins through this provider.
+          const roleBinding = { identityUid: identity, roleUid: builtinRoleUid('owner') };
           await api.call(createRoleBinding, { parent: server.organization, roleBinding });
           await rejects(api.call(getGroup, { uid: server.organization }, { token }), Code.PERMISSION_DENIED);
 
-          // A mapping of the groups that the provider tells counts at the next login.
+          // A mapping of the groups in the provider's token takes effect at the next login.
           const { uid: own } = await api.call(createGroup, { parent: group, group: { name: `own ${names}` } });
           await api.call(ExternalGroupRoleMappingsService.method.createExternalGroupRoleMapping, {
             parent: identityProvider,
-            externalGroupRoleMapping: { externalGroupId: 'harbour', roleUid: builtinUid('owner'), scope: own },
+            externalGroupRoleMapping: { externalGroupId: 'harbour', roleUid: builtinRoleUid('owner'), scope: own },
           });
-          const { token: mapped } = await api.call(exchange, wish, { token: upstream });
+          const { token: mapped } = await api.call(exchange, request, { token: upstream });
           assert.ok(await api.call(createGroup, { parent: own, group: { name: 'mine' } }, { token: mapped }));
           const roles = (await api.call(validate, {}, { token: mapped })).capabilities;
           assert.ok(roles.some(({ group, role }) => group?.id === own && role?.name === 'owner'));
 
-          // Nor does such a token reach beyond by deleting the person, or outlive the provider.
+          // Such a token cannot delete the person, and is rejected after the provider was deleted.
           await rejects(api.call(leave, { id: identity }, { token }), Code.PERMISSION_DENIED);
           await api.call(deleteIdentityProvider, { uid: identityProvider });
-          await rejects(elsewhere.call(getGroup, { uid: inner }, { token }), Code.UNAUTHENTICATED);
-          await rejects(api.call(exchange, wish, { token: upstream }), Code.PERMISSION_DENIED);
+          await rejects(otherApi.call(getGroup, { uid: inner }, { token }), Code.UNAUTHENTICATED);
+          await rejects(api.call(exchange, request, { token: upstream }), Code.PERMISSION_DENIED);
         });
       });
     }
 
-    test('over HTTP: form, query or JSON, and exactly the documented keys', async () => {
-      const wish = { aud: server.url, scopes: server.organization, cap: 'groups.list' };
-      const form = new URLSearchParams([...Object.entries(wish), ['aud', 'them']]);
+    test('over HTTP: requests are a form, a query or JSON, and responses have exactly the documented keys', async () => {
+      const request = { aud: server.url, scopes: server.organization, cap: 'groups.list' };
+      const form = new URLSearchParams([...Object.entries(request), ['aud', 'them']]);
       const same = { aud: [server.url, 'them'], scopes: [server.organization], cap: ['groups.list'] };
-      const answers = [
+      const responses = [
         await post('/sts/exchange', server.token, form),
         await post('/sts/exchange', server.token, JSON.stringify(same), json),
         await fetch(`${server.url}/sts/exchange?${form}`, { headers: { authorization: server.token } }),
       ];
-      for (const answer of answers) {
-        assert.equal(answer.status, 200);
-        assert.equal(answer.headers.get('cache-control'), 'no-store');
-        const body = (await answer.json()) as Record<string, string>;
+      for (const response of responses) {
+        assert.equal(response.status, 200);
+        assert.equal(response.headers.get('cache-control'), 'no-store');
+        const body = (await response.json()) as Record<string, string>;
         assert.deepEqual(Object.keys(body).sort(), ['expiry', 'refreshToken', 'token']);
         assert.match(body.expiry ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
         assert.deepEqual(decodeJwt(body.token ?? '').aud, [server.url, 'them']);
@@ -302,7 +308,7 @@ for (const database of databases) {
       }
     });
 
-    test('over HTTP: errors are plain status JSON', async () => {
+    test('over HTTP: errors are JSON with code, message and details', async () => {
       const failures: [Response, number, Code][] = [
         [await post('/sts/exchange', server.token, ''), 400, Code.INVALID_ARGUMENT],
         [await post('/sts/exchange', server.token, `aud=${server.url}&colour=red`), 400, Code.INVALID_ARGUMENT],
@@ -315,15 +321,15 @@ for (const database of databases) {
         ],
         [await fetch(`${server.url}/sts/headless_sessions?code=x`), 501, Code.UNIMPLEMENTED],
       ];
-      for (const [answer, status, code] of failures) {
-        assert.equal(answer.status, status);
-        const body = (await answer.json()) as { code: number; message: string; details: unknown[] };
+      for (const [response, status, code] of failures) {
+        assert.equal(response.status, status);
+        const body = (await response.json()) as { code: number; message: string; details: unknown[] };
         assert.equal(body.code, code);
         assert.ok(body.message.length > 0 && body.details.length > 0);
       }
     });
 
-    test('others check our tokens with what discovery leads them to', async () => {
+    test('third parties can verify access tokens with the keys from discovery', async () => {
       const discovery = (await (await fetch(`${server.url}/.well-known/openid-configuration`)).json()) as Record<
         string,
         string

@@ -15,7 +15,7 @@ import { redeemInvite, type TokenEmail } from '../../src/domains/iam/joining/gro
 import { builtinRole } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { builtinUid, callerWith } from '../support/callers.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
 import { assertNotStored, capturedLog, eventsAbout } from '../support/inspect.ts';
@@ -28,7 +28,7 @@ const { createGroup, deleteGroup } = GroupsService.method;
 const { createRole, deleteRole } = RolesService.method;
 const { listRoleBindings } = RoleBindingsService.method;
 
-const VIEWER = builtinUid('viewer');
+const VIEWER = builtinRoleUid('viewer');
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const [method = assert.fail()] = methodTable(files);
@@ -42,7 +42,7 @@ for (const database of databases) {
     let store: Store;
     before(async () => {
       server = await startTestServer(database, { log, clock: () => now });
-      store = await openStore(server.home);
+      store = await openStore(server.dataLocation);
     });
     after(async () => {
       await store.close();
@@ -60,7 +60,7 @@ for (const database of databases) {
       for (const secret of secrets) assert.ok(!lines.join('').includes(secret));
     });
 
-    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+    test('the listing index matches the stored resources', () => assertConsistent(store.reader));
 
     function suite(prefix: string, connect: () => Client): void {
       let api: Client;
@@ -98,7 +98,7 @@ for (const database of databases) {
       const bindingsOf = async (identity: string) =>
         (await api.call(listRoleBindings, { identity })).roleBindings.map(({ uid, roleUid }) => ({ uid, roleUid }));
 
-      test('one can be created, read, listed and withdrawn, and shows its code once', async () => {
+      test('an invite can be created, read, listed and deleted, and shows its code only when created', async () => {
         const created = await invite({ email: 'new@example.com', singleUse: true });
         assert.match(created.uid, new RegExp(`^${org}/[0-9a-f]{16}$`));
         assert.match(created.code, /^[0-9a-f]{16}\.[\w-]{43}$/);
@@ -124,11 +124,11 @@ for (const database of databases) {
         assert.equal(creation?.type, 'dev.chainguard.api.iam.group_invite.created.v1');
         assert.deepEqual(creation?.extensions, { group: org });
         assert.deepEqual(Object.keys(creation?.body ?? {}).sort(), ['expirationTime', 'singleUse', 'uid']);
-        assert.equal(creation?.body?.singleUse, false, 'as a boolean that is not told');
+        assert.equal(creation?.body?.singleUse, false, 'a redacted boolean is false');
         assert.equal(deletion?.type, 'dev.chainguard.api.iam.group_invite.deleted.v1');
       });
 
-      test('lists are newest first', async () => {
+      test('invites are listed newest first', async () => {
         const { uid: group } = await newGroup('for lists', org);
         const made: string[] = [];
         for (let i = 0; i < 3; i++) {
@@ -147,7 +147,7 @@ for (const database of databases) {
         await rejects(api.call(deleteGroup, { uid: group }), Code.FAILED_PRECONDITION);
       });
 
-      test('says which field is wrong', async () => {
+      test('validation errors name the invalid field', async () => {
         const fields = async (groupInvite: object) =>
           (await rejects(api.call(createGroupInvite, { parent: org, groupInvite }), Code.INVALID_ARGUMENT)).fields;
         const fine = { roleUid: VIEWER, ttl: durationFromMs(MINUTE) };
@@ -164,11 +164,11 @@ for (const database of databases) {
         await invite({ ttl: durationFromMs(30 * DAY) });
       });
 
-      test('nobody invites with a role that they do not hold', async () => {
+      test('an invite cannot grant capabilities that its creator lacks', async () => {
         const capabilities = [Capability.CAP_IAM_GROUP_INVITES_CREATE, Capability.CAP_IAM_ROLE_BINDINGS_CREATE];
         const role = { name: `${prefix} inviter`, capabilities };
         const { uid: roleUid } = await api.call(createRole, { parent: org, role });
-        const caller = await callerWith(server, roleUid, org);
+        const caller = await callerWithRole(server, roleUid, org);
         const options = { token: await caller.token() };
         const attempt = (roleUid: string) =>
           api.call(createGroupInvite, { parent: org, groupInvite: { roleUid, ttl: durationFromMs(MINUTE) } }, options);
@@ -177,7 +177,7 @@ for (const database of databases) {
         await rejects(api.call(deleteRole, { uid: roleUid }), Code.FAILED_PRECONDITION);
       });
 
-      test('a code gives its bearer the role on the group, as often as asked', async () => {
+      test('a code grants the role on the group to each identity that redeems it', async () => {
         const { code } = await invite();
         const [one, two] = [newUid(ROOT), newUid(ROOT)];
         assert.deepEqual(await redeem(code, one), { group: org, roleUid: VIEWER });
@@ -186,13 +186,13 @@ for (const database of databases) {
         assert.equal(bindings.length, 1);
         assert.equal(bindings[0]?.roleUid, VIEWER);
         assert.ok(bindings[0]?.uid.startsWith(`${org}/`));
-        // Whoever has the role already does not get it twice.
+        // An identity that has the role already gets no second binding.
         await redeem(code, one);
         assert.deepEqual(await bindingsOf(one), bindings);
         assert.equal((await bindingsOf(two)).length, 1);
       });
 
-      test('a wrong code is refused alike, whatever is wrong with it', async () => {
+      test('every invalid code is refused with the same message', async () => {
         const { code, keyId } = await invite();
         const used = await invite({ singleUse: true });
         await redeem(used.code);
@@ -207,8 +207,8 @@ for (const database of databases) {
           `${'0'.repeat(16)}.${code.split('.')[1]}`,
           used.code,
         ];
-        const answers = await Promise.all(wrong.map((text) => refused(redeem(text))));
-        assert.equal(new Set(answers).size, 1);
+        const messages = await Promise.all(wrong.map((text) => refused(redeem(text))));
+        assert.equal(new Set(messages).size, 1);
       });
 
       test('an invite expires', async () => {
@@ -219,7 +219,7 @@ for (const database of databases) {
         assert.match(await refused(redeem(code)), /expired/);
       });
 
-      test('an invite for an address is good for that address, once it is verified', async () => {
+      test('an invite for an email address can be redeemed only with that address, verified', async () => {
         const { code } = await invite({ email: 'Ada@example.com' });
         const refusals = [
           await refused(redeem(code)),
@@ -230,7 +230,7 @@ for (const database of databases) {
         await redeem(code, newUid(ROOT), { address: 'ADA@example.com', verified: true });
       });
 
-      test('of many who use a single-use code at once, one gets in', async () => {
+      test('a single-use code that is redeemed concurrently succeeds once', async () => {
         const { code, uid } = await invite({ singleUse: true });
         const identities = Array.from({ length: 8 }, () => newUid(ROOT));
         const results = await Promise.allSettled(identities.map((identity) => redeem(code, identity)));
@@ -240,7 +240,7 @@ for (const database of databases) {
         await rejects(api.call(getGroupInvite, { uid }), Code.NOT_FOUND);
       });
 
-      test('a refused use does not use an invite up', async () => {
+      test('a refused attempt does not consume a single-use invite', async () => {
         const { code } = await invite({ singleUse: true, email: 'ada@example.com' });
         await refused(redeem(code));
         await redeem(code, newUid(ROOT), { address: 'ada@example.com', verified: true });

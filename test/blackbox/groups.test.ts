@@ -73,7 +73,7 @@ for (const database of databases) {
         await rejects(api.call(deleteGroup, { uid: group.uid }), Code.NOT_FOUND);
       });
 
-      test('an update without a mask changes what it carries', async () => {
+      test('an update without a mask changes the fields that are set', async () => {
         const { uid } = await api.call(createGroup, {
           parent: org,
           group: { name: `${prefix} bare`, description: 'd' },
@@ -83,7 +83,7 @@ for (const database of databases) {
         assert.equal(changed.description, 'd');
       });
 
-      test('the mask * replaces everything', async () => {
+      test('an update with the mask * replaces all fields', async () => {
         const { uid } = await api.call(createGroup, {
           parent: org,
           group: { name: `${prefix} star`, description: 'd' },
@@ -100,7 +100,7 @@ for (const database of databases) {
         assert.deepEqual(error.fields, ['name']);
       });
 
-      test('masks ignore what only the server writes and refuse what does not exist', async () => {
+      test('masks ignore output-only fields and refuse unknown ones', async () => {
         const group = await make('masks');
         const same = await api.call(updateGroup, {
           group: { uid: group.uid, status: OrgStatus.SUSPENDED },
@@ -114,7 +114,7 @@ for (const database of databases) {
         assert.deepEqual(error.fields, ['update_mask']);
       });
 
-      test('a new organization belongs to whoever created it, at once', async () => {
+      test('the creator of an organization has access to it immediately', async () => {
         const root = await api.call(createGroup, { group: { name: `${prefix} organization` } });
         assert.match(root.uid, /^[0-9a-f]{40}$/);
         assert.equal(root.status, OrgStatus.READY);
@@ -122,12 +122,12 @@ for (const database of databases) {
         const { groups } = await api.call(listGroups, { uidp: { inRoot: true } });
         assert.ok(groups.some(({ uid }) => uid === root.uid));
         assert.ok(groups.every(({ uid }) => !uid.includes('/')));
-        // The founder's own binding does not stand in the way.
+        // The binding of its creator does not prevent the deletion.
         await api.call(deleteGroup, { uid: root.uid });
         await rejects(api.call(getGroup, { uid: root.uid }), Code.PERMISSION_DENIED);
       });
 
-      test('groups nest, and the five hierarchy filters see them', async () => {
+      test('the five hierarchy filters find nested groups, and a group with children cannot be deleted', async () => {
         const a = await make('a');
         const b = await make('b', a.uid);
         const c = await make('c', b.uid);
@@ -146,7 +146,7 @@ for (const database of databases) {
         for (const { uid } of [c, b, a]) await api.call(deleteGroup, { uid });
       });
 
-      test('a parent may be a suffix or a name in reach', async () => {
+      test('a parent can be given by the suffix of its uid or by its name', async () => {
         const parent = await make('parent');
         const bySuffix = await make('by suffix', parent.uid.slice(-16));
         const byName = await make('by name', parent.name);
@@ -160,17 +160,17 @@ for (const database of databases) {
         ]);
       });
 
-      test('siblings have different names', async () => {
+      test('siblings cannot have the same name', async () => {
         const first = await make('sibling');
         await rejects(make('sibling'), Code.ALREADY_EXISTS);
         const second = await make('sibling 2');
         await rejects(api.call(updateGroup, { group: { uid: second.uid, name: first.name } }), Code.ALREADY_EXISTS);
-        // A freed name can be taken again.
+        // The name of a deleted group can be used again.
         await api.call(deleteGroup, { uid: first.uid });
         await api.call(updateGroup, { group: { uid: second.uid, name: first.name } });
       });
 
-      test('says which field is wrong', async () => {
+      test('validation errors name the invalid field', async () => {
         const bad = async (group: object, field: string) => {
           const error = await rejects(api.call(createGroup, { parent: org, group }), Code.INVALID_ARGUMENT);
           assert.deepEqual(error.fields, [field]);
@@ -186,7 +186,7 @@ for (const database of databases) {
         await bad({ name: 'fine', description: 'x'.repeat(513) }, 'description');
       });
 
-      test('list parameters out of range name themselves', async () => {
+      test('validation errors name the invalid list parameter', async () => {
         const field = async (request: object) =>
           (await rejects(api.call(listGroups, request), Code.INVALID_ARGUMENT)).fields;
         assert.deepEqual(await field({ pageSize: -1 }), ['page_size']);
@@ -210,13 +210,13 @@ for (const database of databases) {
         assert.equal(whole.nextPageToken, '');
       });
 
-      test('a page token serves its own query only', async () => {
+      test('a page token is rejected for another query', async () => {
         const { nextPageToken } = await api.call(listGroups, { pageSize: 1 });
         const other = { pageSize: 1, orderBy: 'name', pageToken: nextPageToken };
         assert.deepEqual((await rejects(api.call(listGroups, other), Code.INVALID_ARGUMENT)).fields, ['page_token']);
       });
 
-      test('a uid that is none is refused, one out of reach is denied', async () => {
+      test('an invalid uid is refused, and one out of reach is denied', async () => {
         assert.deepEqual((await rejects(api.call(getGroup, { uid: 'nonsense' }), Code.INVALID_ARGUMENT)).fields, [
           'uid',
         ]);
@@ -232,7 +232,7 @@ for (const database of databases) {
         }
       });
 
-      test('a method without a handler says so', async () => {
+      test('a method without an implementation returns UNIMPLEMENTED', async () => {
         await rejects(api.call(Auth.method.getHeadlessSession), Code.UNIMPLEMENTED);
       });
     }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { builtinUid } from '../support/callers.ts';
+import { builtinRoleUid } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
-const VIEWER = builtinUid('viewer');
+const VIEWER = builtinRoleUid('viewer');
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Identities, roles and role bindings in plain HTTP and JSON, in the words of the specification. */
+/** Identities, roles and role bindings over HTTP with JSON, as the specification describes them. */
 for (const database of databases) {
   describe(`IAM in JSON on ${database.name}`, () => {
     let server: TestServer;
@@ -16,7 +16,7 @@ for (const database of databases) {
     });
     after(() => server.remove());
 
-    async function ask(verb: string, path: string, body?: string) {
+    async function send(verb: string, path: string, body?: string) {
       const response = await fetch(`${server.url}/iam/v2/${path}`, {
         method: verb,
         headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
@@ -26,9 +26,9 @@ for (const database of databases) {
       return { status: response.status, text, json: text === '' ? undefined : JSON.parse(text) };
     }
 
-    test('an identity without a proper name is refused on the field name', async () => {
+    test('an identity without a valid name is refused with the field name', async () => {
       for (const body of ['', '{}', '{"name": ""}', '{"name": "Upper"}', '{"name": "sl/ash"}']) {
-        const { status, json } = await ask('POST', `identities/${server.organization}`, body);
+        const { status, json } = await send('POST', `identities/${server.organization}`, body);
         assert.equal(status, 400);
         assert.equal(json.code, 3);
         assert.match(json.message, /^Invalid argument: name: /);
@@ -40,7 +40,7 @@ for (const database of databases) {
     });
 
     test('the viewer role is listed', async () => {
-      const { status, json } = await ask('GET', 'roles');
+      const { status, json } = await send('GET', 'roles');
       assert.equal(status, 200);
       const viewer = json.roles.find(({ name }: { name: string }) => name === 'viewer');
       assert.equal(viewer.uid, '63921b2c44617e3f2603851537be0123af4a57d7');
@@ -51,7 +51,7 @@ for (const database of databases) {
 
     test('an identity is created, bound to the viewer role, unbound and deleted', async () => {
       const claimMatch = { issuer: 'https://token.actions.example.com', subject: 'repo:acme/app:ref:refs/heads/main' };
-      const { json: identity } = await ask(
+      const { json: identity } = await send(
         'POST',
         `identities/${server.organization}`,
         JSON.stringify({ name: 'ci runner', description: 'builds the app', claimMatch }),
@@ -64,7 +64,7 @@ for (const database of databases) {
       for (const time of [identity.createTime, identity.updateTime, identity.lastSeenTime]) assert.match(time, TIME);
 
       const body = JSON.stringify({ identityUid: identity.uid, roleUid: VIEWER });
-      const { status, json: binding } = await ask('POST', `roleBindings/${server.organization}`, body);
+      const { status, json: binding } = await send('POST', `roleBindings/${server.organization}`, body);
       assert.equal(status, 200);
       assert.deepEqual(binding.identity, {
         uid: identity.uid,
@@ -78,23 +78,23 @@ for (const database of databases) {
       assert.match(binding.createTime, TIME);
 
       for (const path of [`roleBindings/${binding.uid}`, `identities/${identity.uid}`]) {
-        const deleted = await ask('DELETE', path);
+        const deleted = await send('DELETE', path);
         assert.equal(deleted.status, 200);
         assert.equal(deleted.text, '');
-        assert.equal((await ask('GET', path)).status, 404);
+        assert.equal((await send('GET', path)).status, 404);
       }
     });
 
     test('a patch without a mask changes the keys that the body has, even when they are empty', async () => {
-      const { json: role } = await ask(
+      const { json: role } = await send(
         'POST',
         `roles/${server.organization}`,
         JSON.stringify({ name: 'lister', description: 'lists', capabilities: ['CAP_IAM_GROUPS_LIST'] }),
       );
-      const { json: patched } = await ask('PATCH', `roles/${role.uid}`, JSON.stringify({ description: '' }));
+      const { json: patched } = await send('PATCH', `roles/${role.uid}`, JSON.stringify({ description: '' }));
       assert.equal(patched.description, undefined);
       assert.deepEqual(patched.capabilities, ['CAP_IAM_GROUPS_LIST']);
-      const { json: emptied } = await ask('PATCH', `roles/${role.uid}`, JSON.stringify({ capabilities: [] }));
+      const { json: emptied } = await send('PATCH', `roles/${role.uid}`, JSON.stringify({ capabilities: [] }));
       assert.equal(emptied.capabilities, undefined);
       assert.equal(emptied.name, 'lister');
     });

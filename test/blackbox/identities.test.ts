@@ -11,8 +11,8 @@ import {
   ServicePrincipal,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
-import { builtinUid, callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 
 type NewIdentity = MessageInitShape<typeof IdentitySchema>;
@@ -35,16 +35,16 @@ const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519
 const publicKeys = JSON.stringify({ keys: [await exportJWK(publicKey)] });
 const privateKeys = JSON.stringify({ keys: [await exportJWK(privateKey)] });
 
-everywhere('identities', (bench) => {
+onEveryDatabaseAndWire('identities', (fixture) => {
   let group: string;
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
   });
 
-  const make = (identity: NewIdentity, parent = group) => bench.api.call(createIdentity, { parent, identity });
+  const make = (identity: NewIdentity, parent = group) => fixture.api.call(createIdentity, { parent, identity });
 
   test('a created identity can be read, listed, changed and deleted', async () => {
-    const { api } = bench;
+    const { api } = fixture;
     const relationship = claimMatch('repo:acme/life:ref:refs/heads/main');
     const identity = await make({ name: 'life', description: 'first', company: 'Acme & Söhne', relationship });
     assert.match(identity.uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
@@ -74,7 +74,7 @@ everywhere('identities', (bench) => {
     await rejects(api.call(updateIdentity, { identity: { uid: identity.uid, name: 'x' } }), Code.NOT_FOUND);
   });
 
-  test('an empty body and a bad name are refused on the field name', async () => {
+  test('an empty body and an invalid name are refused with the field name', async () => {
     for (const name of ['', 'Upper', 'sl/ash', 'ümlaut', 'tab\t', 'x'.repeat(256)]) {
       const error = await rejects(make({ name }), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, ['name']);
@@ -84,7 +84,7 @@ everywhere('identities', (bench) => {
     assert.equal((await make({ name: 'x' })).name, 'x');
   });
 
-  test('what only the server writes is ignored', async () => {
+  test('output-only fields in requests are ignored', async () => {
     const identity = await make({
       name: 'echo',
       uid: 'mine',
@@ -93,7 +93,7 @@ everywhere('identities', (bench) => {
     });
     assert.equal(identity.email, '');
     assert.deepEqual(identity.lastSeenTime, identity.createTime);
-    const changed = await bench.api.call(updateIdentity, {
+    const changed = await fixture.api.call(updateIdentity, {
       identity: { uid: identity.uid, name: 'echo', email: 'boss@example.com' },
       updateMask: { paths: ['*'] },
     });
@@ -101,8 +101,8 @@ everywhere('identities', (bench) => {
     assert.deepEqual(changed.lastSeenTime, identity.lastSeenTime);
   });
 
-  test('an identity may exist before anything proves it', async () => {
-    const { api } = bench;
+  test('an identity can be created without a relationship and get one later', async () => {
+    const { api } = fixture;
     const identity = await make({ name: 'later' });
     assert.equal(identity.relationship.case, undefined);
     const proven = await api.call(updateIdentity, {
@@ -123,7 +123,7 @@ everywhere('identities', (bench) => {
     assert.equal(cleared.relationship.case, undefined);
   });
 
-  test('static keys end after a year at most, and after a year when nothing is said', async () => {
+  test('static keys expire after a year, by default and at most', async () => {
     const keys = (expirationTime?: number): Relationship => ({
       case: 'staticKeys',
       value: {
@@ -142,7 +142,7 @@ everywhere('identities', (bench) => {
     }
   });
 
-  test('says what is wrong with a relationship', async () => {
+  test('validation errors name the invalid field of a relationship', async () => {
     const bad = async (relationship: Relationship, ...fields: string[]) => {
       const error = await rejects(make({ name: 'bad', relationship }), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, fields);
@@ -170,18 +170,18 @@ everywhere('identities', (bench) => {
     await bad({ case: 'servicePrincipal', value: ServicePrincipal.UNSPECIFIED }, 'service_principal');
     await bad({ case: 'servicePrincipal', value: 99 as ServicePrincipal }, 'service_principal');
 
-    // A change is judged like a creation; one that leaves the relationship alone is not.
+    // An update that changes the relationship is validated like a create.
     const { uid } = await make({ name: 'good', relationship: claimMatch('good') });
-    const update = bench.api.call(updateIdentity, {
+    const update = fixture.api.call(updateIdentity, {
       identity: { uid, relationship: { case: 'claimMatch', value: { sub: { case: 'subject', value: '' } } } },
       updateMask: { paths: ['claim_match.subject'] },
     });
     assert.deepEqual((await rejects(update, Code.INVALID_ARGUMENT)).fields, ['claim_match.subject']);
   });
 
-  test('lists filter by name and by how an identity is proven', async () => {
-    const { api } = bench;
-    const parent = await bench.newGroup(group);
+  test('identities are filtered by name and by type of relationship', async () => {
+    const { api } = fixture;
+    const parent = await fixture.newGroup(group);
     const arn = { case: 'arn', value: 'arn:aws:iam::123456789012:role/ci' } as const;
     const made = [
       await make({ name: 'b', relationship: claimMatch('b') }, parent),
@@ -218,11 +218,11 @@ everywhere('identities', (bench) => {
     assert.deepEqual(seen, ['a', 'a', 'b', 'c', 'd']);
   });
 
-  test('a list shows what the caller may see and nothing else', async () => {
-    const { as, server } = bench;
-    const [parent, sibling] = [await bench.newGroup(group), await bench.newGroup(group)];
+  test('a list contains only the identities in reach of the caller', async () => {
+    const { as, server } = fixture;
+    const [parent, sibling] = [await fixture.newGroup(group), await fixture.newGroup(group)];
     const hidden = await make({ name: 'hidden' }, sibling);
-    const viewer = await callerWith(server, 'viewer', parent);
+    const viewer = await callerWithRole(server, 'viewer', parent);
     const caller = as(await viewer.token());
     const { identities, totalCount } = await caller.call(listIdentities, {});
     assert.deepEqual(
@@ -237,14 +237,14 @@ everywhere('identities', (bench) => {
     assert.match((await rejects(denied, Code.PERMISSION_DENIED)).message, /identity\.create/);
   });
 
-  test('deleting an identity takes its bindings along, wherever they are, and ends its login', async () => {
-    const { api, as, server } = bench;
-    const parent = await bench.newGroup(group);
-    const below = await bench.newGroup(parent);
-    const machine = await callerWith(server, 'viewer', parent);
+  test('deleting an identity deletes its bindings in all groups and ends its login', async () => {
+    const { api, as, server } = fixture;
+    const parent = await fixture.newGroup(group);
+    const below = await fixture.newGroup(parent);
+    const machine = await callerWithRole(server, 'viewer', parent);
     const { uid: binding } = await api.call(createRoleBinding, {
       parent: below,
-      roleBinding: { identityUid: machine.uid, roleUid: builtinUid('editor') },
+      roleBinding: { identityUid: machine.uid, roleUid: builtinRoleUid('editor') },
     });
     const caller = as(await machine.token());
     assert.equal((await caller.call(listIdentities, {})).identities.length, 1);
@@ -254,7 +254,7 @@ everywhere('identities', (bench) => {
     assert.equal((await api.call(listRoleBindings, { identity: machine.uid })).totalCount, 0n);
   });
 
-  test('twins are allowed', async () => {
+  test('two identities can have the same name and relationship', async () => {
     const relationship = claimMatch('somebody');
     const [one, other] = [await make({ name: 'twin', relationship }), await make({ name: 'twin', relationship })];
     assert.notEqual(one.uid, other.uid);

@@ -19,7 +19,7 @@ import { clientSecretContext, identityProviders } from '../../src/domains/iam/id
 import { find, findReferring } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { builtinUid, callerWith } from '../support/callers.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
 import { assertNotStored, capturedLog, eventsAbout } from '../support/inspect.ts';
@@ -36,7 +36,7 @@ const { createExternalGroupRoleMapping, getExternalGroupRoleMapping } = External
 
 const SECRET = 'the-client-secret-that-nobody-reads';
 const ISSUER = 'https://login.example.com/tenant';
-const VIEWER = builtinUid('viewer');
+const VIEWER = builtinRoleUid('viewer');
 const MANAGER = [
   Capability.CAP_IAM_GROUPS_LIST,
   Capability.CAP_IAM_IDENTITY_PROVIDERS_CREATE,
@@ -56,7 +56,7 @@ for (const database of databases) {
     let store: Store;
     before(async () => {
       server = await startTestServer(database, { log });
-      store = await openStore(server.home);
+      store = await openStore(server.dataLocation);
     });
     after(async () => {
       await store.close();
@@ -67,13 +67,13 @@ for (const database of databases) {
       describe(`over ${wire.name}`, () => suite(wire.name.toLowerCase(), () => wire.connect(server.url, server.token)));
     }
 
-    test('no secret is stored in the clear or logged', async () => {
+    test('no secret is stored in plaintext or logged', async () => {
       await assertNotStored(store.reader, [SECRET]);
       assert.ok(lines.length > 0);
       assert.ok(!lines.join('').includes(SECRET));
     });
 
-    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+    test('the listing index matches the stored resources', () => assertConsistent(store.reader));
 
     function suite(prefix: string, connect: () => Client): void {
       let api: Client;
@@ -102,15 +102,15 @@ for (const database of databases) {
       const newRole = (name: string, capabilities: Capability[], parent = org) =>
         api.call(createRole, { parent, role: { name: `${prefix} ${name}`, capabilities } });
 
-      /** What is stored as the secret of a provider, opened with the key in the data directory. */
+      /** Returns the stored client secret of a provider, decrypted with the key in the data directory. */
       const secretOf = async (uid: string): Promise<string | undefined> => {
         const sealed = (await find(store.reader, identityProviders, uid))?.state?.clientSecret;
         if (sealed === undefined) return undefined;
-        const key = Buffer.from(await readFile(join(server.home.dataDir, 'master.key'), 'utf8'), 'base64');
+        const key = Buffer.from(await readFile(join(server.dataLocation.dataDir, 'master.key'), 'utf8'), 'base64');
         return open(key, String(sealed), clientSecretContext(uid)).toString();
       };
 
-      test('one can be created, read, listed, changed and deleted, and never shows its secret', async () => {
+      test('an identity provider can be created, read, listed, updated and deleted, and never shows its secret', async () => {
         const provider = await make('life', { additionalScopes: ['email'], groupsClaim: 'groups', pkceEnabled: true });
         assert.match(provider.uid, new RegExp(`^${org}/[0-9a-f]{16}$`));
         assert.deepEqual(provider.createTime, provider.updateTime);
@@ -151,7 +151,7 @@ for (const database of databases) {
         assert.deepEqual(events[2]?.body, { uid: provider.uid });
       });
 
-      test('lists are ordered, filtered by place and found by issuer', async () => {
+      test('identity providers are listed in order, filtered by hierarchy, and found by issuer', async () => {
         const { uid: group } = await api.call(createGroup, { parent: org, group: { name: 'for lists' } });
         const issuer = `https://${prefix}.example.com`;
         const [b, a] = [await make('bbb', { issuer }, VIEWER, group), await make('aaa', {}, VIEWER, group)];
@@ -166,7 +166,7 @@ for (const database of databases) {
         assert.match(error.message, /cannot delete group with child identity providers/);
       });
 
-      test('says which field is wrong', async () => {
+      test('validation errors name the invalid field', async () => {
         const bad = async (identityProvider: object, ...fields: string[]) => {
           const call = api.call(createIdentityProvider, { parent: org, identityProvider });
           assert.deepEqual((await rejects(call, Code.INVALID_ARGUMENT)).fields, fields);
@@ -191,7 +191,7 @@ for (const database of databases) {
         await make('loopback', { issuer: 'http://127.0.0.1:9000' });
       });
 
-      test('the default role must be one that can be used here, and then cannot be deleted', async () => {
+      test('the default role must exist at the group or an ancestor, and cannot be deleted while it is used', async () => {
         const refused = async (role: string) =>
           assert.deepEqual((await rejects(make('roles', {}, role), Code.INVALID_ARGUMENT)).fields, ['default_role']);
         await refused('nonsense');
@@ -208,9 +208,9 @@ for (const database of databases) {
         await api.call(deleteRole, { uid: own.uid });
       });
 
-      test('nobody gives a default role that they do not hold', async () => {
+      test('a caller cannot set a default role with capabilities that it lacks', async () => {
         const role = await newRole('provider manager', MANAGER);
-        const caller = await callerWith(server, role.uid, org);
+        const caller = await callerWithRole(server, role.uid, org);
         const options = { token: await caller.token() };
         const as = (defaultRole: string) =>
           api.call(
@@ -224,17 +224,17 @@ for (const database of databases) {
         await rejects(api.call(updateIdentityProvider, raise, options), Code.PERMISSION_DENIED);
         await api.call(updateIdentityProvider, { identityProvider: { uid, description: 'harmless' } }, options);
 
-        // Somebody else's provider hands out its default role to whoever its issuer lets in.
+        // A new issuer would grant the default role to other people.
         const owned = await make('of an owner');
-        const turn = {
+        const changeIssuer = {
           identityProvider: { uid: owned.uid, configuration: configured({ issuer: 'https://evil.example' }) },
         };
-        await rejects(api.call(updateIdentityProvider, turn, options), Code.PERMISSION_DENIED);
+        await rejects(api.call(updateIdentityProvider, changeIssuer, options), Code.PERMISSION_DENIED);
       });
 
-      test('nobody turns the mappings of a provider to other people unless they could make them', async () => {
+      test('a caller that could not create the mappings of a provider cannot change whom they apply to', async () => {
         const role = await newRole('mapping manager', MANAGER);
-        const caller = await callerWith(server, role.uid, org);
+        const caller = await callerWithRole(server, role.uid, org);
         const options = { token: await caller.token() };
         const { uid } = await make('mapped', { groupsClaim: 'groups' }, role.uid);
         await api.call(createExternalGroupRoleMapping, {
@@ -253,7 +253,7 @@ for (const database of databases) {
         await change({ pkceEnabled: true });
       });
 
-      test('an update keeps the secret unless it gives another or names it', async () => {
+      test('an update keeps the secret unless it sets a new one or names it in the mask', async () => {
         const { uid } = await make('secrets');
         const fresh = `${SECRET}-2`;
         await patch(uid, { clientId: 'another' }, ['oidc.client_id']);
@@ -263,14 +263,14 @@ for (const database of databases) {
         const provider = await api.call(getIdentityProvider, { uid });
         await api.call(updateIdentityProvider, { identityProvider: provider, updateMask: { paths: ['*'] } });
         assert.equal(await secretOf(uid), SECRET);
-        const answer = await patch(uid, { clientSecret: fresh }, ['oidc.client_secret']);
-        assert.equal(answer.configuration.value?.clientSecret, '');
+        const response = await patch(uid, { clientSecret: fresh }, ['oidc.client_secret']);
+        assert.equal(response.configuration.value?.clientSecret, '');
         assert.equal(await secretOf(uid), fresh);
         await patch(uid, {}, ['oidc.client_secret']);
         assert.equal(await secretOf(uid), undefined);
       });
 
-      test('a secret is not handed to another issuer', async () => {
+      test('a change of the issuer deletes the secret', async () => {
         const { uid } = await make('moved');
         await patch(uid, { issuer: 'https://elsewhere.example' }, ['oidc.issuer']);
         assert.equal(await secretOf(uid), undefined);
@@ -278,7 +278,7 @@ for (const database of databases) {
         assert.equal(await secretOf(uid), SECRET);
       });
 
-      test('what was read can be sent back', async () => {
+      test('a provider that was read can be sent back in an update', async () => {
         const provider = await make('echo');
         const echo = { ...provider, description: 'echoed', scim: { ...provider.scim, enabled: true, etag: 'other' } };
         const changed = await api.call(updateIdentityProvider, { identityProvider: echo as never });
@@ -287,7 +287,7 @@ for (const database of databases) {
         await api.call(createIdentityProvider, { parent: org, identityProvider: provider });
       });
 
-      test('the correlation rule stays as it was created', async () => {
+      test('the correlation rule cannot be changed', async () => {
         const { uid } = await make('correlation', { correlationRule: CorrelationRule.SUB_EQUALS_EXTERNAL_ID });
         const other = { issuer: ISSUER, clientId: 'wharf', correlationRule: CorrelationRule.OID_EQUALS_EXTERNAL_ID };
         for (const path of ['oidc', 'oidc.correlation_rule']) {
@@ -298,7 +298,7 @@ for (const database of databases) {
         assert.equal(same.configuration.value?.correlationRule, CorrelationRule.SUB_EQUALS_EXTERNAL_ID);
       });
 
-      test('deleting one takes its mappings along', async () => {
+      test('deleting an identity provider deletes its mappings', async () => {
         const { uid } = await make('cascade');
         const mapping = await api.call(createExternalGroupRoleMapping, {
           parent: uid,

@@ -11,11 +11,11 @@ import { decodeAdvisories } from '../../src/formats/advisories/decode-advisories
 import { advisoryFiles } from '../support/advisory-files.ts';
 import { advisoryYaml, openVex, pypiOsv, withdrawnOsv } from '../support/advisory-samples.ts';
 import { zipOf } from '../support/archives.ts';
-import { damagedText } from '../support/damage.ts';
+import { damagedText } from '../support/damaged-text.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
-/** WHARF_TEST_ADVISORIES=30000 takes the size of the public database. */
+/** The public database has about 30,000: WHARF_TEST_ADVISORIES=30000. */
 const COUNT = Number(process.env.WHARF_TEST_ADVISORIES ?? 600);
 const FILES = Math.ceil((COUNT * 1600) / 30_000);
 
@@ -37,18 +37,18 @@ for (const database of databases) {
     });
 
     const wharf = (...args: string[]): Promise<Result> =>
-      runInProcess(args, { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir });
+      runInProcess(args, { WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir });
     const json = async (...args: string[]) => {
       const { code, stdout, stderr } = await wharf(...args, '-o', 'json');
       assert.deepEqual([code, stderr], [0, ''], args.join(' '));
       return JSON.parse(stdout);
     };
-    /** A group in an organization of its own: advisory ids are unique within one. */
+    /** Creates a group in a new organization, because advisory ids are unique in an organization. */
     const newGroup = async (): Promise<string> => {
       const { uid } = await json('iam', 'groups', 'create', '--name', `imports ${++groups}`);
       return (await json('iam', 'groups', 'create', '--parent', uid, '--name', 'advisories')).uid;
     };
-    const taken = async (group: string, ...paths: string[]): Promise<Summary> => {
+    const importFiles = async (group: string, ...paths: string[]): Promise<Summary> => {
       const { seconds: _, refusals, ...summary } = await json('advisories', 'import', ...paths, '--parent', group);
       assert.deepEqual(refusals, []);
       return summary;
@@ -61,7 +61,7 @@ for (const database of databases) {
     };
     const stored = async (group: string, ...filters: string[]): Promise<AdvisoryJson[]> =>
       (await json('advisories', 'list', '--descendants-of', group, ...filters)).advisories;
-    const essences = async (group: string): Promise<AdvisoryJson[]> =>
+    const storedContent = async (group: string): Promise<AdvisoryJson[]> =>
       (await stored(group)).map(stripServerFields).sort((a, b) => (a.advisoryId < b.advisoryId ? -1 : 1));
 
     const samples = (): string[] => [
@@ -70,11 +70,11 @@ for (const database of databases) {
       write('samples/vex.zip', zipOf([{ name: 'vex.json', content: JSON.stringify(openVex, null, 2) }])),
     ];
 
-    test('every format comes in, once, and can be found', async () => {
+    test('every format is imported once and can be listed', async () => {
       const group = await newGroup();
       const paths = samples();
-      assert.deepEqual(await taken(group, ...paths), { created: 10, updated: 0, unchanged: 0, refused: 0 });
-      assert.deepEqual(await taken(group, join(directory, 'samples')), {
+      assert.deepEqual(await importFiles(group, ...paths), { created: 10, updated: 0, unchanged: 0, refused: 0 });
+      assert.deepEqual(await importFiles(group, join(directory, 'samples')), {
         ...{ created: 0, updated: 0, unchanged: 10, refused: 0 },
       });
       const names = async (...filters: string[]) =>
@@ -101,10 +101,10 @@ for (const database of databases) {
       assert.deepEqual(await json('advisories', 'get', uid), first);
     });
 
-    test('what was exported comes in again as it was, in every format', async () => {
+    test('an export in any format can be imported again without a change', async () => {
       const group = await newGroup();
-      await taken(group, ...samples());
-      const before = await essences(group);
+      await importFiles(group, ...samples());
+      const before = await storedContent(group);
       for (const format of ['yaml', 'osv', 'openvex']) {
         const to = join(directory, `export-${format}`);
         const { advisories } = await json(
@@ -118,10 +118,14 @@ for (const database of databases) {
           group,
         );
         assert.equal(advisories, 10);
-        assert.deepEqual(await taken(group, to), { created: 0, updated: 0, unchanged: 10, refused: 0 }, format);
+        assert.deepEqual(await importFiles(group, to), { created: 0, updated: 0, unchanged: 10, refused: 0 }, format);
         const elsewhere = await newGroup();
-        assert.deepEqual(await taken(elsewhere, to), { created: 10, updated: 0, unchanged: 0, refused: 0 }, format);
-        assert.deepEqual(await essences(elsewhere), before, format);
+        assert.deepEqual(
+          await importFiles(elsewhere, to),
+          { created: 10, updated: 0, unchanged: 0, refused: 0 },
+          format,
+        );
+        assert.deepEqual(await storedContent(elsewhere), before, format);
       }
       const { stdout } = await wharf('advisories', 'export', '--format', 'osv', '--descendants-of', group);
       assert.equal(stdout, readFileSync(join(directory, 'export-osv'), 'utf8'), 'standard output has the same lines');
@@ -143,22 +147,22 @@ for (const database of databases) {
       assert.deepEqual([code, stderr], [2, 'wharf: --format yaml writes a directory of files: give it with --to\n']);
     });
 
-    test(`${COUNT} advisories in ${FILES} files: again changes nothing, an edit exactly what was edited`, async (t) => {
+    test(`${COUNT} advisories in ${FILES} files: a second import changes nothing, an edit changes one advisory`, async (t) => {
       const group = await newGroup();
-      const place = `yaml-${COUNT}`;
-      for (const [name, text] of advisoryFiles(COUNT, FILES)) write(join(place, name), text);
+      const subdirectory = `yaml-${COUNT}`;
+      for (const [name, text] of advisoryFiles(COUNT, FILES)) write(join(subdirectory, name), text);
       const start = performance.now();
-      const path = join(directory, place);
-      assert.deepEqual(await taken(group, path), { created: COUNT, updated: 0, unchanged: 0, refused: 0 });
+      const path = join(directory, subdirectory);
+      assert.deepEqual(await importFiles(group, path), { created: COUNT, updated: 0, unchanged: 0, refused: 0 });
       t.diagnostic(`imported in ${((performance.now() - start) / 1000).toFixed(1)} s`);
-      const before = await essences(group);
-      assert.deepEqual(await taken(group, path), { created: 0, updated: 0, unchanged: COUNT, refused: 0 });
+      const before = await storedContent(group);
+      assert.deepEqual(await importFiles(group, path), { created: 0, updated: 0, unchanged: COUNT, refused: 0 });
 
       const file = join(path, 'package-3.advisories.yaml');
       const text = readFileSync(file, 'utf8');
       writeFileSync(file, text.replace('fixed-version: 1.2.3-r1', 'fixed-version: 1.2.3-r2'));
-      assert.deepEqual(await taken(group, path), { created: 0, updated: 1, unchanged: COUNT - 1, refused: 0 });
-      const now = await essences(group);
+      assert.deepEqual(await importFiles(group, path), { created: 0, updated: 1, unchanged: COUNT - 1, refused: 0 });
+      const now = await storedContent(group);
       const changed = now.filter((advisory, at) => JSON.stringify(advisory) !== JSON.stringify(before[at]));
       assert.deepEqual(
         changed.map(({ artifactName, events = [] }) => [artifactName, events.at(-1)?.fixed?.fixedVersion]),
@@ -166,11 +170,11 @@ for (const database of databases) {
       );
     });
 
-    test('of damaged files every record is taken whole or refused with a reason', async () => {
+    test('every record of a damaged file is imported completely or refused with a reason', async () => {
       const group = await newGroup();
       const texts = [advisoryYaml, JSON.stringify(pypiOsv), JSON.stringify(withdrawnOsv), JSON.stringify(openVex)];
       const damaged = fc.sample(fc.constantFrom(...texts).chain(damagedText), { seed: 7, numRuns: 150 });
-      const place = join(directory, 'damaged');
+      const subdirectory = join(directory, 'damaged');
       const expected = new Map<string, AdvisoryJson>();
       for (const [at, text] of damaged.entries()) {
         const name = `damaged/${String(at).padStart(3, '0')}.yaml`;
@@ -180,9 +184,9 @@ for (const database of databases) {
       }
       const refusals = join(directory, 'refusals.jsonl');
       const { code, stdout } = await wharf(
-        ...['advisories', 'import', place, '--parent', group, '--refusals', refusals, '-o', 'json'],
+        ...['advisories', 'import', subdirectory, '--parent', group, '--refusals', refusals, '-o', 'json'],
       );
-      assert.equal(code, 8, 'some were refused, and nothing else went wrong');
+      assert.equal(code, 8, 'some were refused, and nothing else failed');
       const { refused } = JSON.parse(stdout);
       const lines = readFileSync(refusals, 'utf8')
         .trimEnd()
@@ -190,29 +194,29 @@ for (const database of databases) {
         .map((line) => JSON.parse(line));
       assert.equal(lines.length, refused);
       for (const { file, reason } of lines)
-        assert.ok(file.startsWith(place) && reason !== '', JSON.stringify({ file, reason }));
-      // The server may refuse more than the formats do, such as names that are too long; what it took is whole.
+        assert.ok(file.startsWith(subdirectory) && reason !== '', JSON.stringify({ file, reason }));
+      // The server may refuse more than the decoders, such as names that are too long.
       const ids = new Set(lines.map(({ id }) => id));
-      const wanted = [...expected.values()].filter(({ advisoryId }) => !ids.has(advisoryId));
+      const importable = [...expected.values()].filter(({ advisoryId }) => !ids.has(advisoryId));
       const found = new Map(
         (await stored(group)).map((advisory) => [advisory.advisoryId, stripServerFields(advisory)]),
       );
-      for (const advisory of wanted) assert.deepEqual(found.get(advisory.advisoryId), advisory);
+      for (const advisory of importable) assert.deepEqual(found.get(advisory.advisoryId), advisory);
     });
 
-    test('what OSV says of vulnerabilities comes in once', async () => {
+    test('vulnerability metadata from OSV files is imported once', async () => {
       const group = await newGroup();
       const path = write('vulns.jsonl', `${JSON.stringify(pypiOsv)}\n${JSON.stringify(withdrawnOsv)}\nrubbish\n`);
       const first = await wharf('vulns', 'import', path, '--parent', group);
       assert.equal(first.code, 8);
       assert.match(first.stdout, /^vulnerabilities: 2 created, 0 updated, 0 unchanged, 1 refused in /);
       assert.match(first.stderr, /^wharf: refused 1 of the vulnerabilities:\n {2}\S+vulns\.jsonl:3: is not JSON\n$/);
-      const env = { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir };
+      const env = { WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir };
       const again = await spawned(['vulns', 'import', '-', '--parent', group], env, JSON.stringify(pypiOsv, null, 2));
       assert.match(again.stdout, /0 created, 0 updated, 1 unchanged/, again.stderr);
     });
 
-    test('a group that is not there, or none at all', async () => {
+    test('a missing, invalid or absent parent fails with its exit code', async () => {
       const [path = ''] = samples();
       const { code, stderr } = await wharf(
         'advisories',

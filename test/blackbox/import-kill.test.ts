@@ -10,7 +10,7 @@ import { spawnServer } from '../support/process.ts';
 import { wires } from '../support/wires.ts';
 
 const BATCH = 300;
-/** How many milliseconds after a batch was sent the server dies: on its way, halfway, and about to answer. */
+/** The milliseconds between sending a batch and killing the server: in the request, halfway, before the response. */
 const KILLS = [10, 40, 100];
 const { importAdvisories } = AdvisoryImportsService.method;
 
@@ -19,16 +19,16 @@ const COUNTS = `SELECT l.facet AS facet, l.n AS n FROM list l
 
 for (const database of databases) {
   describe(`kill -9 during an import on ${database.name}`, () => {
-    test('every batch is there as a whole or not at all, and can be sent again', { timeout: 60_000 }, async (t) => {
-      const home = await database.home();
-      t.after(() => home.remove());
-      const answered: number[] = [];
+    test('every batch is stored completely or not at all, and can be sent again', { timeout: 600_000 }, async (t) => {
+      const dataLocation = await database.createDataLocation();
+      t.after(() => dataLocation.remove());
+      const acknowledged: number[] = [];
 
       for (const [round, ms] of [...KILLS, undefined].entries()) {
-        const server = await spawnServer(home);
+        const server = await spawnServer(dataLocation);
         t.after(() => server.kill());
-        const parent = (await readOwner(home.dataDir))?.organization ?? assert.fail();
-        const token = await mintOwnerToken(home.dataDir);
+        const parent = (await readOwner(dataLocation.dataDir))?.organization ?? assert.fail();
+        const token = await mintOwnerToken(dataLocation.dataDir);
         const api = wires[round % wires.length]?.connect(server.url, token) ?? assert.fail();
         const send = async (batch: number): Promise<void> => {
           const advisories = Array.from({ length: BATCH }, (_, i) => ({
@@ -38,8 +38,8 @@ for (const database of databases) {
           }));
           const { created, unchanged } = await api.call(importAdvisories, { parent, advisories });
           assert.equal(created + unchanged, BATCH);
-          if (answered.includes(batch)) assert.equal(created, 0);
-          answered.push(batch);
+          if (acknowledged.includes(batch)) assert.equal(created, 0);
+          acknowledged.push(batch);
         };
         if (ms === undefined) {
           for (const batch of KILLS.keys()) await send(batch);
@@ -52,10 +52,10 @@ for (const database of databases) {
         }
         api.close();
 
-        const store = await openStore(home);
+        const store = await openStore(dataLocation);
         const counts = await store.reader.all<{ facet: string; n: number }>(COUNTS);
         for (const { facet, n } of counts) assert.equal(n, BATCH, facet);
-        for (const batch of answered)
+        for (const batch of acknowledged)
           assert.ok(
             counts.some(({ facet }) => facet.endsWith(`=batch-${batch}`)),
             `${batch}`,

@@ -8,8 +8,8 @@ import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/import
 import type { Outcome } from '../../src/contract/gen/wharfinger/imports/v1/outcome_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
 import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
-import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { importAdvisories } = AdvisoryImportsService.method;
@@ -19,44 +19,44 @@ const { listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 
 const counts = ({ created, updated, unchanged, refusals }: Outcome) => [created, updated, unchanged, refusals.length];
 
-everywhere('imports', (bench) => {
+onEveryDatabaseAndWire('imports', (fixture) => {
   let parent: string;
   before(async () => {
-    parent = await bench.newGroup();
+    parent = await fixture.newGroup();
   });
 
-  test('advisories: what is wrong is refused by itself, and again changes nothing', async () => {
+  test('an invalid advisory is refused without the others, and a second import changes nothing', async () => {
     const fixed = { case: 'fixed' as const, value: { fixedVersion: '1' } };
     const good = { advisoryId: newAdvisoryId(), artifactName: 'zlib', events: [{ type: fixed }] };
     const bad = { advisoryId: newAdvisoryId(), artifactName: 'zlib', events: [{ type: fixed }, { author: 'ann' }] };
     const advisories = [good, bad, { artifactName: 'curl', aliases: ['CVE-1-1'] }];
-    const outcome = await bench.api.call(importAdvisories, { parent, advisories });
+    const outcome = await fixture.api.call(importAdvisories, { parent, advisories });
     assert.deepEqual(counts(outcome), [2, 0, 0, 1]);
     const { $typeName: _, ...refusal } = outcome.refusals[0] ?? assert.fail();
     const reason = 'must have a type';
     assert.deepEqual(refusal, { index: 1, id: bad.advisoryId, field: 'events[1]', reason });
-    const read = () => bench.api.call(listAdvisories, { uidp: { childrenOf: parent } });
+    const read = () => fixture.api.call(listAdvisories, { uidp: { childrenOf: parent } });
     const first = await read();
-    assert.deepEqual(counts(await bench.api.call(importAdvisories, { parent, advisories })), [0, 0, 2, 1]);
+    assert.deepEqual(counts(await fixture.api.call(importAdvisories, { parent, advisories })), [0, 0, 2, 1]);
     assert.deepEqual(await read(), first);
 
     const edited = [{ ...good, aliases: ['CVE-1-2'] }, ...advisories.slice(1)];
-    assert.deepEqual(counts(await bench.api.call(importAdvisories, { parent, advisories: edited })), [0, 1, 1, 1]);
+    assert.deepEqual(counts(await fixture.api.call(importAdvisories, { parent, advisories: edited })), [0, 1, 1, 1]);
     const changed = (await read()).advisories.find(({ advisoryId }) => advisoryId === good.advisoryId);
     assert.deepEqual(changed?.aliases, ['CVE-1-2']);
     assert.equal(changed?.events[0]?.uid, first.advisories.find(({ uid }) => uid === changed?.uid)?.events[0]?.uid);
   });
 
-  test('vulnerabilities: a record replaces what was known', async () => {
+  test('an imported vulnerability replaces the former record', async () => {
     const id = `CVE-${parent.slice(-16)}`;
-    const known = { id, summary: 'Bad', references: [{ type: 1, url: 'https://example.test' }] };
+    const vulnerability = { id, summary: 'Bad', references: [{ type: 1, url: 'https://example.test' }] };
     const vulnerabilities = [
-      known,
+      vulnerability,
       { id: 'two words' },
       { id: '' },
       { id: 'X', severities: [{ type: 1, score: 'a\nb' }] },
     ];
-    const outcome = await bench.api.call(importVulnerabilities, { parent, vulnerabilities });
+    const outcome = await fixture.api.call(importVulnerabilities, { parent, vulnerabilities });
     assert.deepEqual(counts(outcome), [1, 0, 0, 3]);
     assert.deepEqual(
       outcome.refusals.map(({ index, field }) => [index, field]),
@@ -66,33 +66,33 @@ everywhere('imports', (bench) => {
         [3, 'severities[0].score'],
       ],
     );
-    const send = (record: object) => bench.api.call(importVulnerabilities, { parent, vulnerabilities: [record] });
-    assert.deepEqual(counts(await send(known)), [0, 0, 1, 0]);
+    const send = (record: object) => fixture.api.call(importVulnerabilities, { parent, vulnerabilities: [record] });
+    assert.deepEqual(counts(await send(vulnerability)), [0, 0, 1, 0]);
     assert.deepEqual(counts(await send({ id: id.toLowerCase(), details: 'Worse' })), [0, 1, 0, 0]);
-    const { vulnerabilityMetadata } = await bench.api.call(listVulnerabilityMetadata, { id });
+    const { vulnerabilityMetadata } = await fixture.api.call(listVulnerabilityMetadata, { id });
     const [{ $typeName: _, ...record }] = vulnerabilityMetadata as [(typeof vulnerabilityMetadata)[0]];
     assert.deepEqual(record, { id: id.toLowerCase(), summary: '', details: 'Worse', references: [], severities: [] });
-    const elsewhere = { parent: await bench.newGroup(), vulnerabilities: [known] };
+    const elsewhere = { parent: await fixture.newGroup(), vulnerabilities: [vulnerability] };
     assert.match(
-      (await bench.api.call(importVulnerabilities, elsewhere)).refusals[0]?.reason ?? '',
+      (await fixture.api.call(importVulnerabilities, elsewhere)).refusals[0]?.reason ?? '',
       /another group of this organization/,
     );
   });
 
-  test('what a group knows of vulnerabilities goes along with it', async () => {
-    const uid = await bench.newGroup(parent);
+  test('deleting a group deletes its vulnerability metadata', async () => {
+    const uid = await fixture.newGroup(parent);
     const id = `CVE-${uid.slice(-16)}`;
     const vulnerabilities = [{ id }, { id: `${id}-2` }];
-    await bench.api.call(importVulnerabilities, { parent: uid, vulnerabilities });
-    await bench.api.call(GroupsService.method.deleteGroup, { uid });
-    assert.equal((await bench.api.call(listVulnerabilityMetadata, { id })).totalCount, 0n);
-    assert.equal((await bench.api.call(importVulnerabilities, { parent, vulnerabilities })).created, 2);
+    await fixture.api.call(importVulnerabilities, { parent: uid, vulnerabilities });
+    await fixture.api.call(GroupsService.method.deleteGroup, { uid });
+    assert.equal((await fixture.api.call(listVulnerabilityMetadata, { id })).totalCount, 0n);
+    assert.equal((await fixture.api.call(importVulnerabilities, { parent, vulnerabilities })).created, 2);
   });
 
-  test('who may not, where there is no group, and too many', async () => {
-    const { api, as, server } = bench;
-    const viewer = as(await (await callerWith(server, 'viewer', parent)).token());
-    const nowhere = `${parent}/${'0'.repeat(16)}`;
+  test('imports without capability, into a missing group, or with too many records are refused', async () => {
+    const { api, as, server } = fixture;
+    const viewer = as(await (await callerWithRole(server, 'viewer', parent)).token());
+    const missingGroup = `${parent}/${'0'.repeat(16)}`;
     const many = Array.from({ length: 1001 }, (_, i) => ({ id: `CVE-1-${i}`, artifactName: 'zlib' }));
     for (const [method, field] of [
       [importAdvisories, 'advisories'],
@@ -104,7 +104,7 @@ everywhere('imports', (bench) => {
         (await rejects(send(viewer, parent, []), Code.PERMISSION_DENIED)).message,
         /advisories\.create, advisories\.update/,
       );
-      await rejects(send(api, nowhere, []), Code.NOT_FOUND);
+      await rejects(send(api, missingGroup, []), Code.NOT_FOUND);
       assert.deepEqual(counts(await send(api, parent, [])), [0, 0, 0, 0]);
       const records =
         method === importAdvisories

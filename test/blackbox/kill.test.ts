@@ -14,8 +14,8 @@ const WRITES = 2000;
 const WRITERS = 16;
 const KILLS = 8;
 
-/** What a writer was told, per group: its fate as acknowledged. */
-interface Acknowledged {
+/** The acknowledged state of a group. */
+interface GroupState {
   name: string;
   changes: number;
   deleted: boolean;
@@ -23,42 +23,47 @@ interface Acknowledged {
 
 for (const database of databases) {
   describe(`kill -9 on ${database.name}`, () => {
-    test(`${WRITES} writes and ${KILLS} kills lose nothing and leave nothing half-written`, {
-      timeout: 120_000,
+    test(`${WRITES} writes and ${KILLS} kills lose no acknowledged change and leave no partial one`, {
+      timeout: 600_000,
     }, async (t) => {
-      const home = await database.home();
-      t.after(() => home.remove());
-      const fates = new Map<string, Acknowledged>();
-      /** Groups whose last change was cut off: it may have happened or not, but not half. */
+      const dataLocation = await database.createDataLocation();
+      t.after(() => dataLocation.remove());
+      const groupStates = new Map<string, GroupState>();
+      /** Groups whose last change got no response. It was committed or not, but not partly. */
       const uncertain = new Set<string>();
       let acknowledged = 0;
       let started = 0;
 
       for (let round = 0; round <= KILLS; round++) {
-        const server = await spawnServer(home);
+        const server = await spawnServer(dataLocation);
         t.after(() => server.kill());
-        const owner = await readOwner(home.dataDir);
+        const owner = await readOwner(dataLocation.dataDir);
         assert.ok(owner);
-        const token = await mintOwnerToken(home.dataDir);
+        const token = await mintOwnerToken(dataLocation.dataDir);
         const isLast = round === KILLS;
         const target = isLast ? WRITES : Math.ceil((WRITES * (round + 1)) / (KILLS + 1));
-        let dead = false;
+        const { process: child } = server;
+        let isKilled = false;
+        // Without a server, or after the time limit, the writers would retry forever.
+        const isRunning = () => !isKilled && !t.signal.aborted && child.exitCode === null && child.signalCode === null;
 
         const writers = Array.from({ length: WRITERS }, async (_, w) => {
           const wire = wires[w % wires.length];
           assert.ok(wire);
           const api = wire.connect(server.url, token);
           try {
-            while (!dead && acknowledged < target) await write(api, owner.organization);
+            while (isRunning() && acknowledged < target) await write(api, owner.organization);
           } finally {
             api.close();
           }
         });
         const done = Promise.all(writers);
         if (!isLast) {
-          // Somewhere in the middle of what this round would write: wherever it happens to be then.
-          while (acknowledged < target - WRITES / (KILLS + 1) / 2) await Promise.race([done, delay(1)]);
-          dead = true;
+          // In the middle of the round, with writes in progress.
+          const middle = target - WRITES / (KILLS + 1) / 2;
+          while (isRunning() && acknowledged < middle) await Promise.race([done, delay(1)]);
+          assert.ok(isRunning(), 'the server has ended by itself');
+          isKilled = true;
           await server.kill();
         }
         await done;
@@ -67,39 +72,39 @@ for (const database of databases) {
 
       async function write(api: Client, parent: string): Promise<void> {
         const turn = started++;
-        const [uid, fate] = turn % 4 === 0 ? [] : (pick(turn) ?? []);
+        const [uid, state] = turn % 4 === 0 ? [] : (pick(turn) ?? []);
         try {
-          if (uid === undefined || fate === undefined) {
+          if (uid === undefined || state === undefined) {
             const group: Group = await api.call(createGroup, { parent, group: { name: `group ${turn}` } });
-            fates.set(group.uid, { name: group.name, changes: 1, deleted: false });
+            groupStates.set(group.uid, { name: group.name, changes: 1, deleted: false });
           } else if (turn % 4 === 3) {
             uncertain.add(uid);
             await api.call(deleteGroup, { uid });
-            fate.deleted = true;
-            fate.changes++;
+            state.deleted = true;
+            state.changes++;
             uncertain.delete(uid);
           } else {
             uncertain.add(uid);
             const name = `group ${turn} renamed`;
             await api.call(updateGroup, { group: { uid, name } });
-            fate.name = name;
-            fate.changes++;
+            state.name = name;
+            state.changes++;
             uncertain.delete(uid);
           }
           acknowledged++;
         } catch (error) {
-          // Answered errors are bugs; a connection that broke is the point of this test.
+          // Error responses are bugs. Broken connections are expected.
           if (error instanceof CallError && error.code !== 14 && error.code !== 1) throw error;
         }
       }
 
-      /** A group that nobody else is writing to. */
-      function pick(turn: number): [string, Acknowledged] | undefined {
-        const free = [...fates].filter(([uid, fate]) => !fate.deleted && !uncertain.has(uid));
+      /** Returns a group that no other writer changes. */
+      function pick(turn: number): [string, GroupState] | undefined {
+        const free = [...groupStates].filter(([uid, state]) => !state.deleted && !uncertain.has(uid));
         return free[turn % Math.max(1, free.length)];
       }
 
-      const store = await openStore(home);
+      const store = await openStore(dataLocation);
       t.after(() => store.close());
       await assertConsistent(store.reader);
       const rows = await store.reader.all<{ uid: string }>("SELECT uid FROM resource WHERE kind = 'group'");
@@ -110,18 +115,20 @@ for (const database of databases) {
       )) {
         events.set(subject, n);
       }
-      for (const [uid, fate] of fates) {
+      for (const [uid, state] of groupStates) {
         if (uncertain.has(uid)) continue;
         assert.equal(
           existing.has(uid),
-          !fate.deleted,
-          `${uid} was acknowledged as ${fate.deleted ? 'deleted' : 'there'}`,
+          !state.deleted,
+          `${uid} was acknowledged as ${state.deleted ? 'deleted' : 'existing'}`,
         );
-        assert.equal(events.get(uid), fate.changes, `${uid} has an event for each change`);
+        assert.equal(events.get(uid), state.changes, `${uid} has an event for each change`);
       }
-      // Whatever was committed without an answer has its event too.
+      // A change that was committed without a response has its event too.
       for (const uid of existing) if (uid.includes('/')) assert.ok((events.get(uid) ?? 0) >= 1, `${uid} has no event`);
-      t.diagnostic(`${acknowledged} acknowledged, ${started - acknowledged} cut off or refused, ${fates.size} groups`);
+      t.diagnostic(
+        `${acknowledged} acknowledged, ${started - acknowledged} cut off or refused, ${groupStates.size} groups`,
+      );
     });
   });
 }

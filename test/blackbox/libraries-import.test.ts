@@ -51,7 +51,7 @@ describe('importing libraries', () => {
     symlinkSync('..', join(root, 'wheels/round-and-round'));
   });
   after(async () => {
-    const store = await openStore(server.home);
+    const store = await openStore(server.dataLocation);
     await assertConsistent(store.reader);
     await store.close();
     await server.remove();
@@ -64,11 +64,11 @@ describe('importing libraries', () => {
   }
 
   const libraries = (...args: string[]): Promise<Result> =>
-    runInProcess(['libraries', ...args], { WHARF_SERVER: server.url, WHARF_DATA: server.home.dataDir });
+    runInProcess(['libraries', ...args], { WHARF_SERVER: server.url, WHARF_DATA: server.dataLocation.dataDir });
   const json = async (...args: string[]) => JSON.parse((await libraries(...args, '-o', 'json')).stdout);
   const imports = () => json('import', root, '--parent', group);
 
-  test('everything below a directory comes in; again, nothing changes', async () => {
+  test('all libraries below a directory are imported, and a second import changes nothing', async () => {
     const { code, stdout, stderr } = await libraries('import', root, '--parent', group);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /^libraries: 4 created, 0 updated, 0 unchanged, 0 refused in /);
@@ -78,7 +78,7 @@ describe('importing libraries', () => {
     assert.deepEqual(await json('list'), before);
   });
 
-  test('what came in can be listed, counted and looked into', async () => {
+  test('imported libraries can be listed and counted, with their versions', async () => {
     const { artifacts } = await json('list');
     assert.deepEqual(
       artifacts.map((a: Record<string, unknown>) => [a.name, a.latestVersion, a.versionCount, a.description]),
@@ -100,7 +100,7 @@ describe('importing libraries', () => {
     assert.match((await libraries('list')).stdout, /^UID .*NAME .*LATEST/);
   });
 
-  test('what is damaged is refused by name, and the rest comes in', async () => {
+  test('a damaged file is refused with its name, and the others are imported', async () => {
     put('more/bad-1.0-py3-none-any.whl', wheel('bad', '1.0').subarray(0, 50));
     put('more/bad-2.0.tar.gz', 'nothing');
     put('more/odd_name-1.0-py3-none-any.whl', wheel('another', '1.0'));
@@ -133,7 +133,7 @@ describe('importing libraries', () => {
     assert.equal(refusals.find(({ id }) => id === 'space 1 0')?.field, 'version');
   });
 
-  test('a command line that makes no sense says so', async () => {
+  test('invalid arguments fail with their exit codes', async () => {
     const missing = await libraries('import', join(root, 'nowhere'), '--parent', group);
     assert.deepEqual([missing.code, missing.stdout], [2, '']);
     assert.match(missing.stderr, /cannot search for libraries: ENOENT/);

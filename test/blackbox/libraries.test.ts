@@ -17,8 +17,8 @@ import {
   type LibraryVersion,
   type LibraryVersionSchema,
 } from '../../src/contract/gen/wharfinger/imports/v1/libraries_pb.js';
-import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 import type { Client } from '../support/wires.ts';
 
@@ -27,14 +27,17 @@ const { importJavaLibraries, importPythonLibraries } = LibraryImportsService.met
 const { deleteGroup } = GroupsService.method;
 const { JAVA, PYTHON } = Ecosystem;
 
-type Given = Exclude<MessageInitShape<typeof LibraryVersionSchema>, LibraryVersion>;
-type Asked = Omit<Exclude<MessageInitShape<typeof ListArtifactsRequestSchema>, { $typeName: string }>, '$typeName'>;
+type VersionInit = Exclude<MessageInitShape<typeof LibraryVersionSchema>, LibraryVersion>;
+type ListRequest = Omit<
+  Exclude<MessageInitShape<typeof ListArtifactsRequestSchema>, { $typeName: string }>,
+  '$typeName'
+>;
 
 const DAY = 24 * 60 * 60 * 1000;
 const START = Date.UTC(2020, 0, 1);
 
-/** A version with one file, made so many days after the start. */
-const version = (name: string, text: string, day: number, more: Given = {}): Given => ({
+/** A version with one file, created the given number of days after START. */
+const version = (name: string, text: string, day: number, more: VersionInit = {}): VersionInit => ({
   name,
   version: text,
   description: `${name} ${text}`,
@@ -59,29 +62,29 @@ const JAVAS = [
   version('org.apache.commons:commons-lang3', '3.14.0', 1),
 ];
 
-everywhere('libraries', (bench) => {
+onEveryDatabaseAndWire('libraries', (fixture) => {
   let group: string;
-  /** Somebody who sees this group and nothing else: what the wires share would be in the way. */
+  /** A caller that sees only this group, because both wires share the organization. */
   let viewer: Client;
   before(async () => {
-    group = await bench.newGroup();
-    viewer = bench.as(await (await callerWith(bench.server, 'viewer', group)).token());
-    await bench.api.call(importPythonLibraries, { parent: group, versions: PYTHONS });
-    await bench.api.call(importJavaLibraries, { parent: group, versions: JAVAS });
+    group = await fixture.newGroup();
+    viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', group)).token());
+    await fixture.api.call(importPythonLibraries, { parent: group, versions: PYTHONS });
+    await fixture.api.call(importJavaLibraries, { parent: group, versions: JAVAS });
   });
 
-  const list = (asked: Asked) => viewer.call(listArtifacts, asked);
+  const list = (request: ListRequest) => viewer.call(listArtifacts, request);
   const namesOf = (artifacts: readonly Artifact[]): string[] => artifacts.map(({ name }) => name);
   const find = async (name: string, ecosystem: Ecosystem = PYTHON): Promise<Artifact> => {
     const { artifacts } = await list({ ecosystems: [ecosystem], query: name });
     return artifacts.find((one) => one.name === name) ?? assert.fail(`there is no ${name}`);
   };
 
-  test('an artifact follows from its versions', async () => {
+  test('the fields of an artifact are derived from its versions', async () => {
     const django = await find('Django');
     assert.match(django.uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
     assert.equal(django.ecosystem, PYTHON);
-    assert.equal(django.latestVersion, '4.10', 'a release, and the newest by the rules of Python');
+    assert.equal(django.latestVersion, '4.10', 'the newest release by the version rules of Python');
     assert.equal(django.description, 'Django 4.10');
     assert.equal(django.versionCount, 3);
     assert.ok(django.createTime && django.updateTime);
@@ -89,7 +92,7 @@ everywhere('libraries', (bench) => {
     assert.deepEqual([slf4j.latestVersion, slf4j.versionCount], ['2.0.10', 2]);
   });
 
-  test('artifacts by ecosystem, by name whatever its case, counted', async () => {
+  test('artifacts are listed by ecosystem in case-insensitive order of names, and counted', async () => {
     const python = await list({ ecosystems: [PYTHON] });
     assert.deepEqual(namesOf(python.artifacts), ['asgiref', 'Django', 'torch', 'zope.interface']);
     assert.equal(python.totalCount, 4n);
@@ -123,10 +126,10 @@ everywhere('libraries', (bench) => {
     );
   });
 
-  test('searched by words, parts of names, CUDA and fixes', async () => {
-    const finds = async (asked: Asked, ...names: string[]) => {
-      const { artifacts, totalCount } = await list({ ecosystems: [JAVA, PYTHON], ...asked });
-      assert.deepEqual(namesOf(artifacts), names, JSON.stringify(asked));
+  test('artifacts are searched by words, parts of names, CUDA version and remediation', async () => {
+    const finds = async (request: ListRequest, ...names: string[]) => {
+      const { artifacts, totalCount } = await list({ ecosystems: [JAVA, PYTHON], ...request });
+      assert.deepEqual(namesOf(artifacts), names, JSON.stringify(request));
       assert.equal(totalCount, BigInt(names.length));
     };
     await finds({ query: 'DJANGO' }, 'Django');
@@ -145,7 +148,7 @@ everywhere('libraries', (bench) => {
     await finds({ remediated: true, query: 'django' });
   });
 
-  test('versions, the newest first, each with the time and size of its files', async () => {
+  test('versions are listed newest first, with the time and size of their files', async () => {
     const django = await find('Django');
     const ordered = async (orderBy: string) => {
       const { artifactVersions } = await viewer.call(listArtifactVersions, {
@@ -172,28 +175,28 @@ everywhere('libraries', (bench) => {
     );
   });
 
-  test('what is not there and what is out of reach look the same', async () => {
+  test('a missing artifact and one out of reach get the same error', async () => {
     const { uid } = await find('Django');
-    const nobody = bench.as(await (await stranger(bench.server, group)).token());
+    const unprivileged = fixture.as(await (await callerWithoutRole(fixture.server, group)).token());
     const missing = `${group}/${'0'.repeat(16)}`;
     for (const [caller, artifactId] of [
       [viewer, suffixOf(missing)],
-      [nobody, suffixOf(uid)],
+      [unprivileged, suffixOf(uid)],
     ] as const) {
       const error = await rejects(caller.call(listArtifactVersions, { artifactId }), Code.NOT_FOUND);
       assert.equal(error.detail('ResourceInfo')?.resourceType, 'artifact');
     }
     const error = await rejects(viewer.call(listArtifactVersions, { artifactId: 'Django' }), Code.INVALID_ARGUMENT);
     assert.deepEqual(error.fields, ['artifact_id']);
-    assert.deepEqual((await nobody.call(listArtifacts, { ecosystems: [PYTHON] })).artifacts, []);
-    const { counts } = await nobody.call(getArtifactCount, { ecosystems: [PYTHON] });
+    assert.deepEqual((await unprivileged.call(listArtifacts, { ecosystems: [PYTHON] })).artifacts, []);
+    const { counts } = await unprivileged.call(getArtifactCount, { ecosystems: [PYTHON] });
     assert.deepEqual(
       counts.map(({ totalCount }) => totalCount),
       [0n],
     );
   });
 
-  test('v1 says the same in its own words', async () => {
+  test('v1 serves the same artifacts with its own messages', async () => {
     const { method } = V1Artifacts;
     const page = await viewer.call(method.list, { pageSize: 2, skip: 1 });
     assert.deepEqual(
@@ -222,24 +225,24 @@ everywhere('libraries', (bench) => {
     assert.deepEqual((await rejects(wrong, Code.INVALID_ARGUMENT)).fields, ['id']);
   });
 
-  test('two who bring the same library at once both find room', async () => {
-    const parent = await bench.newGroup();
-    const bring = (text: string) =>
-      bench.api.call(importPythonLibraries, { parent, versions: [version('shared', text, 1)] });
-    const outcomes = await Promise.all(['1', '2', '3', '3', '4'].map(bring));
+  test('concurrent imports of versions of one library all succeed', async () => {
+    const parent = await fixture.newGroup();
+    const importVersion = (text: string) =>
+      fixture.api.call(importPythonLibraries, { parent, versions: [version('shared', text, 1)] });
+    const outcomes = await Promise.all(['1', '2', '3', '3', '4'].map(importVersion));
     assert.equal(
       outcomes.reduce((sum, { created }) => sum + created, 0),
       4,
     );
-    const seer = bench.as(await (await callerWith(bench.server, 'viewer', parent)).token());
-    const { artifacts } = await seer.call(listArtifacts, { ecosystems: [PYTHON] });
+    const parentViewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', parent)).token());
+    const { artifacts } = await parentViewer.call(listArtifacts, { ecosystems: [PYTHON] });
     assert.deepEqual(
       artifacts.map(({ versionCount, latestVersion }) => [versionCount, latestVersion]),
       [[4, '4']],
     );
   });
 
-  test('says which value is wrong', async () => {
+  test('validation errors name the invalid value', async () => {
     const bad = async (work: Promise<unknown>, field: string) =>
       assert.deepEqual((await rejects(work, Code.INVALID_ARGUMENT)).fields, [field]);
     await bad(list({}), 'ecosystems');
@@ -248,13 +251,13 @@ everywhere('libraries', (bench) => {
     await bad(viewer.call(getArtifactCount, {}), 'ecosystems');
     await bad(viewer.call(getArtifactCount, { ecosystems: [Ecosystem.UNSPECIFIED] }), 'ecosystems[0]');
     const many = Array.from({ length: 1001 }, (_, i) => version(`many-${i}`, '1', 1));
-    await bad(bench.api.call(importPythonLibraries, { parent: group, versions: many }), 'versions');
+    await bad(fixture.api.call(importPythonLibraries, { parent: group, versions: many }), 'versions');
   });
 
-  test('the same again changes nothing; another file adds to its version', async () => {
-    const parent = await bench.newGroup();
-    const add = async (...versions: Given[]) => {
-      const { created, updated, unchanged, refusals } = await bench.api.call(importPythonLibraries, {
+  test('a repeated import changes nothing, and another file is added to its version', async () => {
+    const parent = await fixture.newGroup();
+    const add = async (...versions: VersionInit[]) => {
+      const { created, updated, unchanged, refusals } = await fixture.api.call(importPythonLibraries, {
         parent,
         versions,
       });
@@ -264,12 +267,12 @@ everywhere('libraries', (bench) => {
     const wheel = version('Pkg', '1.0-beta1', 10);
     const sdist = { ...version('pkg', '1.0b1', 8), files: [{ name: 'pkg-1.0b1.tar.gz', sizeBytes: 7n }] };
     assert.deepEqual(await add(wheel, sdist), [2, 0, 0]);
-    const owner = bench.as(await (await callerWith(bench.server, 'viewer', parent)).token());
+    const parentViewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', parent)).token());
     const read = async () => {
-      const [artifact] = (await owner.call(listArtifacts, { ecosystems: [PYTHON] })).artifacts;
+      const [artifact] = (await parentViewer.call(listArtifacts, { ecosystems: [PYTHON] })).artifacts;
       assert.ok(artifact);
       const artifactId = suffixOf(artifact.uid);
-      return [artifact, (await owner.call(listArtifactVersions, { artifactId })).artifactVersions] as const;
+      return [artifact, (await parentViewer.call(listArtifactVersions, { artifactId })).artifactVersions] as const;
     };
     const [artifact, [one, another]] = await read();
     assert.equal(another, undefined, '1.0-beta1 is 1.0b1');
@@ -283,15 +286,15 @@ everywhere('libraries', (bench) => {
     assert.deepEqual(await add({ ...sdist, files: [{ name: 'pkg-1.0b1.tar.gz', sizeBytes: 9n }] }), [0, 1, 0]);
     assert.deepEqual(await add({ ...sdist, remediated: true }), [0, 1, 0]);
     const [grown, [version1]] = await read();
-    assert.equal(version1?.sizeBytes, 107n, 'a file takes the place of one of its name');
+    assert.equal(version1?.sizeBytes, 107n, 'a file replaces the one with its name');
     assert.equal(grown.versionCount, 1);
     assert.deepEqual(grown.createTime, artifact.createTime);
-    assert.equal((await owner.call(listArtifacts, { ecosystems: [PYTHON], remediated: true })).totalCount, 1n);
+    assert.equal((await parentViewer.call(listArtifacts, { ecosystems: [PYTHON], remediated: true })).totalCount, 1n);
   });
 
-  test('a refusal does not keep its neighbours out', async () => {
-    const parent = await bench.newGroup();
-    const { created, refusals } = await bench.api.call(importJavaLibraries, {
+  test('refused versions do not prevent the import of others', async () => {
+    const parent = await fixture.newGroup();
+    const { created, refusals } = await fixture.api.call(importJavaLibraries, {
       parent,
       versions: [
         version('no-group', '1', 1),
@@ -319,11 +322,11 @@ everywhere('libraries', (bench) => {
     );
   });
 
-  test('a version has no more files than one can look after', async () => {
+  test('the number of files of a version is limited', async () => {
     const files = (from: number) => Array.from({ length: 1000 }, (_, i) => ({ name: `f${from + i}`, sizeBytes: 1n }));
     const versions = Array.from({ length: 3 }, (_, i) => version('huge', '1', 1, { files: files(i * 1000) }));
-    const parent = await bench.newGroup();
-    const { created, refusals } = await bench.api.call(importPythonLibraries, { parent, versions });
+    const parent = await fixture.newGroup();
+    const { created, refusals } = await fixture.api.call(importPythonLibraries, { parent, versions });
     assert.equal(created, 2);
     assert.deepEqual(
       refusals.map(({ index, field }) => [index, field]),
@@ -331,24 +334,24 @@ everywhere('libraries', (bench) => {
     );
   });
 
-  test('libraries go with their group', async () => {
-    const doomed = await bench.newGroup();
-    await bench.api.call(importPythonLibraries, { parent: doomed, versions: PYTHONS });
-    const seen = async () => (await bench.api.call(listArtifacts, { ecosystems: [PYTHON] })).totalCount;
+  test('deleting a group deletes its libraries', async () => {
+    const doomed = await fixture.newGroup();
+    await fixture.api.call(importPythonLibraries, { parent: doomed, versions: PYTHONS });
+    const seen = async () => (await fixture.api.call(listArtifacts, { ecosystems: [PYTHON] })).totalCount;
     const before = await seen();
-    await bench.api.call(deleteGroup, { uid: doomed });
+    await fixture.api.call(deleteGroup, { uid: doomed });
     assert.equal(before - (await seen()), 4n);
   });
 
-  test('who may push one ecosystem may not push another', async () => {
-    const parent = await bench.newGroup();
-    const pusher = bench.as(await (await callerWith(bench.server, 'libraries.python.push', parent)).token());
+  test('the role to push one ecosystem does not allow pushing another', async () => {
+    const parent = await fixture.newGroup();
+    const pusher = fixture.as(await (await callerWithRole(fixture.server, 'libraries.python.push', parent)).token());
     const python = { parent, versions: [version('mine', '1', 1)] };
     assert.equal((await pusher.call(importPythonLibraries, python)).created, 1);
     const java = { parent, versions: [version('a:b', '1', 1)] };
     const error = await rejects(pusher.call(importJavaLibraries, java), Code.PERMISSION_DENIED);
     assert.match(error.message, /libraries\.java\.create/);
-    const nowhere = `${parent}/${'0'.repeat(16)}`;
-    await rejects(bench.api.call(importJavaLibraries, { ...java, parent: nowhere }), Code.NOT_FOUND);
+    const missing = `${parent}/${'0'.repeat(16)}`;
+    await rejects(fixture.api.call(importJavaLibraries, { ...java, parent: missing }), Code.NOT_FOUND);
   });
 });

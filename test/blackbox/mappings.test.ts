@@ -9,7 +9,7 @@ import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/
 import { mappedRoles } from '../../src/domains/iam/identity-providers/external-group-role-mappings.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { builtinUid, callerWith } from '../support/callers.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
 import { eventsAbout } from '../support/inspect.ts';
@@ -25,8 +25,8 @@ const { createGroup } = GroupsService.method;
 const { createIdentityProvider } = IdentityProvidersService.method;
 const { createRole, deleteRole } = RolesService.method;
 
-const VIEWER = builtinUid('viewer');
-const EDITOR = builtinUid('editor');
+const VIEWER = builtinRoleUid('viewer');
+const EDITOR = builtinRoleUid('editor');
 
 for (const database of databases) {
   describe(`external group role mappings on ${database.name}`, () => {
@@ -34,7 +34,7 @@ for (const database of databases) {
     let store: Store;
     before(async () => {
       server = await startTestServer(database);
-      store = await openStore(server.home);
+      store = await openStore(server.dataLocation);
     });
     after(async () => {
       await store.close();
@@ -45,7 +45,7 @@ for (const database of databases) {
       describe(`over ${wire.name}`, () => suite(wire.name.toLowerCase(), () => wire.connect(server.url, server.token)));
     }
 
-    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+    test('the listing index matches the stored resources', () => assertConsistent(store.reader));
 
     function suite(prefix: string, connect: () => Client): void {
       let api: Client;
@@ -73,7 +73,7 @@ for (const database of databases) {
       const batchDelete = (parent: string, names: string[]) =>
         api.call(batchDeleteExternalGroupRoleMappings, { parent, names });
 
-      test('one can be created, read, listed and deleted', async () => {
+      test('a mapping can be created, read and deleted', async () => {
         const provider = await newProvider();
         const mapping = await map(provider, 'cn=Admins,dc=example', VIEWER, team);
         assert.match(mapping.uid, new RegExp(`^${provider}/[0-9a-f]{16}$`));
@@ -98,7 +98,7 @@ for (const database of databases) {
         assert.deepEqual(events[1]?.body, { uid: mapping.uid });
       });
 
-      test('lists know providers and places', async () => {
+      test('mappings are filtered by provider and hierarchy, within the reach of the caller', async () => {
         const [one, two] = [await newProvider(), await newProvider(team)];
         const [b, a] = [await map(one, 'b'), await map(one, 'a')];
         const c = await map(two, 'c');
@@ -115,7 +115,7 @@ for (const database of databases) {
         assert.equal(page.totalCount, 2n);
         assert.notEqual(page.nextPageToken, '');
 
-        const outsider = await callerWith(server, 'viewer', team);
+        const outsider = await callerWithRole(server, 'viewer', team);
         const seen = await api.call(listExternalGroupRoleMappings, {}, { token: await outsider.token() });
         assert.deepEqual(
           seen.externalGroupRoleMappings.map(({ uid }) => uid),
@@ -123,11 +123,11 @@ for (const database of databases) {
         );
       });
 
-      test('without a scope it is the group of the provider', async () => {
+      test('the default scope is the group of the provider', async () => {
         assert.equal((await map(await newProvider(team), 'x')).scope, team);
       });
 
-      test('says which field is wrong', async () => {
+      test('validation errors name the invalid field', async () => {
         const provider = await newProvider(team);
         const fields = async (externalGroupRoleMapping: object) => {
           const call = api.call(createExternalGroupRoleMapping, { parent: provider, externalGroupRoleMapping });
@@ -146,7 +146,7 @@ for (const database of databases) {
         await map(provider, 'ü'.repeat(255));
       });
 
-      test('the same twice is refused', async () => {
+      test('a second equal mapping is refused', async () => {
         const provider = await newProvider();
         await map(provider, 'twice');
         await rejects(map(provider, 'twice', VIEWER, org), Code.ALREADY_EXISTS);
@@ -155,7 +155,7 @@ for (const database of databases) {
         await map(await newProvider(), 'twice');
       });
 
-      test('a mapped role stays', async () => {
+      test('a mapped role cannot be deleted', async () => {
         const role = { name: `${prefix} mapped`, capabilities: [Capability.CAP_IAM_GROUPS_LIST] };
         const { uid: roleUid } = await api.call(createRole, { parent: org, role });
         const { uid } = await map(await newProvider(), 'x', roleUid);
@@ -164,7 +164,7 @@ for (const database of databases) {
         await api.call(deleteRole, { uid: roleUid });
       });
 
-      test('nobody maps a role that they do not hold at its scope', async () => {
+      test('a caller cannot map a role with capabilities that it lacks at the scope', async () => {
         const capabilities = [
           Capability.CAP_IAM_IDENTITY_PROVIDERS_CREATE,
           Capability.CAP_IAM_ROLE_BINDINGS_CREATE,
@@ -172,7 +172,7 @@ for (const database of databases) {
         ];
         const role = { name: `${prefix} mapper`, capabilities };
         const { uid: roleUid } = await api.call(createRole, { parent: org, role });
-        const caller = await callerWith(server, roleUid, org);
+        const caller = await callerWithRole(server, roleUid, org);
         const options = { token: await caller.token() };
         const parent = await newProvider();
         const attempt = (externalGroupRoleMapping: object) =>
@@ -182,7 +182,7 @@ for (const database of databases) {
         await attempt({ externalGroupId: 'x', roleUid, scope: team });
       });
 
-      test('a batch deletes what is there, and nothing of another provider', async () => {
+      test('a batch deletes the existing mappings, and none of another provider', async () => {
         const [provider, other] = [await newProvider(), await newProvider()];
         const [a, b] = [await map(provider, 'a'), await map(provider, 'b')];
         const foreign = await map(other, 'a');
@@ -191,27 +191,27 @@ for (const database of databases) {
           assert.deepEqual(error.fields, ['names[1]']);
         }
         await api.call(getExternalGroupRoleMapping, { uid: a.uid });
-        const gone = `${provider}/${'0'.repeat(16)}`;
+        const missing = `${provider}/${'0'.repeat(16)}`;
         assert.deepEqual((await rejects(batchDelete(provider, []), Code.INVALID_ARGUMENT)).fields, ['names']);
-        const many = Array<string>(201).fill(gone);
+        const many = Array<string>(201).fill(missing);
         assert.deepEqual((await rejects(batchDelete(provider, many), Code.INVALID_ARGUMENT)).fields, ['names']);
 
-        const answer = await batchDelete(provider, [b.uid, gone, a.uid, b.uid]);
-        assert.equal(answer.parent, provider);
-        assert.deepEqual(new Set(answer.externalGroupRoleMappings.map(({ uid }) => uid)), new Set([a.uid, b.uid]));
+        const response = await batchDelete(provider, [b.uid, missing, a.uid, b.uid]);
+        assert.equal(response.parent, provider);
+        assert.deepEqual(new Set(response.externalGroupRoleMappings.map(({ uid }) => uid)), new Set([a.uid, b.uid]));
         await rejects(api.call(getExternalGroupRoleMapping, { uid: b.uid }), Code.NOT_FOUND);
         assert.deepEqual((await batchDelete(provider, [a.uid])).externalGroupRoleMappings, []);
         await api.call(getExternalGroupRoleMapping, { uid: foreign.uid });
-        await rejects(batchDelete(gone, [`${gone}/${'0'.repeat(16)}`]), Code.NOT_FOUND);
+        await rejects(batchDelete(missing, [`${missing}/${'0'.repeat(16)}`]), Code.NOT_FOUND);
 
         const [created, batch, ...more] = await eventsAbout(store.reader, provider);
         assert.match(created?.type ?? '', /identity_providers\.created/);
         assert.equal(batch?.type, 'dev.chainguard.api.iam.external_group_role_mappings.deleted.batch.v1');
         assert.deepEqual(batch?.extensions, { group: server.organization, identityprovider: provider });
-        assert.deepEqual(more, [], 'a batch that found nothing is no event');
+        assert.deepEqual(more, [], 'a batch that deletes nothing emits no event');
       });
 
-      test('a token gets what is mapped for the groups it names, and no more', async () => {
+      test('a token gets only the roles that are mapped to its groups', async () => {
         const [provider, other] = [await newProvider(), await newProvider()];
         await map(provider, 'developers', EDITOR, team);
         await map(provider, 'everybody', VIEWER);

@@ -6,9 +6,9 @@ import type { Method } from '../../src/contract/method.ts';
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
-import { callerWith, stranger } from '../support/callers.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
-import { requestAt } from '../support/requests.ts';
+import { requestWithUid } from '../support/request-with-uid.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { CallError, type Client, wires } from '../support/wires.ts';
 
@@ -23,18 +23,18 @@ const CHECKED_BY_HANDLER = new Set([
   'chainguard.platform.events.Identities/Create',
 ]);
 
-/** Methods that authenticate by themselves, or ask nothing of the caller. */
+/** Methods that authenticate by themselves or need no authentication. */
 const isOpen = ({ access }: Method): boolean => access === 'public' || access === 'optional';
 
 const idOf = ({ parent, name }: Method['desc']): string => `${parent.typeName}/${name}`;
 
-/** What a method is called has little to do with the database: on the second, earlier versions are tried by a few over gRPC. */
+/** Access does not depend on the database, so the second tests earlier versions with few callers, over gRPC only. */
 const earlier = /^chainguard\.platform\.(?!\w+\.v2\.)/;
-const FEW: readonly string[] = ['owner', 'viewer', 'stranger'];
+const FEW_CALLERS: readonly string[] = ['owner', 'viewer', 'no role'];
 const served = withV2beta1(methodTable(files));
 
 for (const database of databases) {
-  describe(`who may call what on ${database.name}`, () => {
+  describe(`access to each method on ${database.name}`, () => {
     let server: TestServer;
     const clients: Client[] = [];
     const callers: { name: string; token: string | undefined; capabilities: CapabilitySet }[] = [];
@@ -43,24 +43,24 @@ for (const database of databases) {
       server = await startTestServer(database);
       for (const wire of wires) clients.push(wire.connect(server.url, undefined));
       for (const name of ROLES) {
-        const { token } = await callerWith(server, name, server.organization);
+        const { token } = await callerWithRole(server, name, server.organization);
         const capabilities = builtinRoles.find((role) => role.name === name)?.capabilities ?? assert.fail(name);
         callers.push({ name, token: await token(), capabilities });
       }
-      const { token } = await stranger(server, server.organization);
-      callers.push({ name: 'stranger', token: await token(), capabilities: NO_CAPABILITIES });
+      const { token } = await callerWithoutRole(server, server.organization);
+      callers.push({ name: 'no role', token: await token(), capabilities: NO_CAPABILITIES });
     });
     after(async () => {
       for (const client of clients) client.close();
       await server.remove();
     });
 
-    /** The code of an answer: OK, or why not. */
+    /** Returns the status code of a call. */
     async function codeOf(client: Client, method: Method, token: string | undefined): Promise<Code> {
-      // A uid below the organization that does not exist: nothing that is allowed has an effect.
+      // The uid does not exist, so allowed calls have no effect.
       const nowhere = `${server.organization}/${'0'.repeat(16)}`;
       try {
-        await client.call(method.desc, requestAt(method, nowhere) as never, { token, id: method.id });
+        await client.call(method.desc, requestWithUid(method, nowhere) as never, { token, id: method.id });
         return Code.OK;
       } catch (error) {
         assert.ok(error instanceof CallError, String(error));
@@ -73,15 +73,15 @@ for (const database of databases) {
       test(method.id, async () => {
         for (const [at, client] of clients.entries()) {
           if (wires[at]?.name === 'REST' && (isBrief || method.routes.length === 0)) continue;
-          const asNobody = await codeOf(client, method, undefined);
+          const anonymousCode = await codeOf(client, method, undefined);
           if (isOpen(method)) continue;
-          assert.equal(asNobody, Code.UNAUTHENTICATED, 'nobody');
+          assert.equal(anonymousCode, Code.UNAUTHENTICATED, 'an anonymous caller');
           for (const { name, token, capabilities } of callers) {
-            if (isBrief && !FEW.includes(name)) continue;
+            if (isBrief && !FEW_CALLERS.includes(name)) continue;
             const code = await codeOf(client, method, token);
-            const wanted = capabilitySetOf(method.capabilities);
+            const required = capabilitySetOf(method.capabilities);
             const isChecked = method.access === 'scoped' || CHECKED_BY_HANDLER.has(idOf(method.desc));
-            const allowed = !isChecked || covers(capabilities, wanted);
+            const allowed = !isChecked || covers(capabilities, required);
             assert.equal(code !== Code.PERMISSION_DENIED, allowed, `${name} got ${code}`);
             assert.notEqual(code, Code.UNAUTHENTICATED, name);
             assert.notEqual(code, Code.INTERNAL, name);

@@ -3,19 +3,19 @@ import { test } from 'node:test';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { callerWith, stranger } from '../support/callers.ts';
-import { type OciBench, onEveryDatabase } from '../support/oci-bench.ts';
-import { basic, codesIn, digestOf, imageOf, type OciClient, pushImage } from '../support/oci-client.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
+import { basicAuth, buildImage, digestOf, errorCodesIn, type OciClient, pushImage } from '../support/oci-client.ts';
+import { type OciFixture, onEveryDatabase } from '../support/oci-fixture.ts';
 
 const LAYER = Buffer.from('a layer');
-const other = imageOf('arm64');
+const other = buildImage('arm64');
 
-/** All that can be done with a repo, and the status that it gives who may. */
-const deeds = {
+/** All operations on a repo, with the status for a caller that may do them. */
+const operations = {
   'pull by tag': [200, 'GET', 'manifests/v1'],
   'pull by digest': [200, 'HEAD', 'manifests/<manifest>'],
   'pull a blob': [200, 'GET', `blobs/${digestOf(LAYER)}`],
-  'ask for a blob': [200, 'HEAD', `blobs/${digestOf(LAYER)}`],
+  'check for a blob': [200, 'HEAD', `blobs/${digestOf(LAYER)}`],
   'list tags': [200, 'GET', 'tags/list'],
   'list referrers': [200, 'GET', `referrers/${digestOf(LAYER)}`],
   'begin an upload': [202, 'POST', 'blobs/uploads/'],
@@ -26,16 +26,16 @@ const deeds = {
   'delete a manifest': [202, 'DELETE', 'manifests/<manifest>'],
   'delete a blob': [202, 'DELETE', 'blobs/<free>'],
 } as const;
-type Deed = keyof typeof deeds;
+type OperationName = keyof typeof operations;
 
-const reading: readonly Deed[] = ['pull by tag', 'pull by digest', 'list tags', 'list referrers'];
-const pulling: readonly Deed[] = [...reading, 'pull a blob', 'ask for a blob'];
-const everything = Object.keys(deeds) as readonly Deed[];
+const reading: readonly OperationName[] = ['pull by tag', 'pull by digest', 'list tags', 'list referrers'];
+const pulling: readonly OperationName[] = [...reading, 'pull a blob', 'check for a blob'];
+const allOperations = Object.keys(operations) as readonly OperationName[];
 
-/** What the built-in roles are worth here. */
-const worth: Readonly<Record<string, readonly Deed[]>> = {
-  owner: everything,
-  'registry.push': everything,
+/** The operations that each built-in role allows. */
+const allowedByRole: Readonly<Record<string, readonly OperationName[]>> = {
+  owner: allOperations,
+  'registry.push': allOperations,
   editor: pulling,
   viewer: pulling,
   'registry.pull': pulling,
@@ -45,67 +45,68 @@ const worth: Readonly<Record<string, readonly Deed[]>> = {
 
 let repos = 0;
 
-/** A repo with one image, and a blob that nothing needs. */
-async function newRepo(bench: OciBench, team: { readonly name: string }) {
+/** Creates a repo with one image and an unreferenced blob. */
+async function newRepo(fixture: OciFixture, team: { readonly name: string }) {
   const name = `${team.name}/repo-${++repos}`;
-  const { manifest, blobs } = imageOf('amd64', LAYER);
+  const { manifest, blobs } = buildImage('amd64', LAYER);
   const free = Buffer.from(`free ${name}`);
-  for (const blob of [...blobs, ...other.blobs, free]) await bench.owner.pushBlob(name, blob);
-  await bench.owner.pushManifest(name, 'v1', manifest);
-  const perform = async (client: OciClient, deed: Deed) => {
-    const [, verb, path, body] = deeds[deed];
-    const place = path.replace('<manifest>', manifest.digest).replace('<free>', digestOf(free));
-    return client.send(verb, `/v2/${name}/${place}`, {
+  for (const blob of [...blobs, ...other.blobs, free]) await fixture.owner.pushBlob(name, blob);
+  await fixture.owner.pushManifest(name, 'v1', manifest);
+  const perform = async (client: OciClient, operation: OperationName) => {
+    const [, verb, path, body] = operations[operation];
+    const target = path.replace('<manifest>', manifest.digest).replace('<free>', digestOf(free));
+    return client.send(verb, `/v2/${name}/${target}`, {
       ...(body && { headers: { 'content-type': body.mediaType }, body: body.bytes }),
     });
   };
   return { name, perform };
 }
 
-onEveryDatabase('who may do what with a repo', (bench) => {
-  for (const [role, allowed] of Object.entries(worth)) {
-    test(`${role}: ${allowed.length} of ${everything.length}`, async () => {
-      const team = await bench.newTeam();
-      const client = await bench.withRole(role, team.uid);
-      for (const deed of everything) {
-        const { perform } = await newRepo(bench, team);
-        const answer = await perform(client, deed);
-        const expected = allowed.includes(deed) ? deeds[deed][0] : 403;
-        assert.equal(answer.status, expected, `${role} wants to ${deed}: ${answer.body}`);
-        if (expected === 403 && deeds[deed][1] !== 'HEAD') assert.deepEqual(codesIn(answer), ['DENIED']);
+onEveryDatabase('access to a repo', (fixture) => {
+  for (const [role, allowed] of Object.entries(allowedByRole)) {
+    test(`${role} allows ${allowed.length} of ${allOperations.length} operations`, async () => {
+      const team = await fixture.newTeam();
+      const client = await fixture.withRole(role, team.uid);
+      for (const operation of allOperations) {
+        const { perform } = await newRepo(fixture, team);
+        const response = await perform(client, operation);
+        const expected = allowed.includes(operation) ? operations[operation][0] : 403;
+        assert.equal(response.status, expected, `${role}: ${operation}: ${response.body}`);
+        if (expected === 403 && operations[operation][1] !== 'HEAD')
+          assert.deepEqual(errorCodesIn(response), ['DENIED']);
       }
     });
   }
 
-  test('without a token 401 and where to get one; with one that is worth nothing, 403', async () => {
-    const team = await bench.newTeam();
-    const { perform, name } = await newRepo(bench, team);
-    const somebody = await stranger(bench.server, (await bench.newTeam()).uid);
-    const token = await somebody.token();
-    for (const deed of everything) {
-      const nobody = await perform(bench.as(), deed);
-      assert.equal(nobody.status, 401, deed);
-      const challenge = nobody.headers['www-authenticate'] ?? '';
-      const { url } = bench.server;
+  test('without a token the status is 401 with a challenge, and with a token without capabilities 403', async () => {
+    const team = await fixture.newTeam();
+    const { perform, name } = await newRepo(fixture, team);
+    const caller = await callerWithoutRole(fixture.server, (await fixture.newTeam()).uid);
+    const token = await caller.token();
+    for (const operation of allOperations) {
+      const anonymous = await perform(fixture.as(), operation);
+      assert.equal(anonymous.status, 401, operation);
+      const challenge = anonymous.headers['www-authenticate'] ?? '';
+      const { url } = fixture.server;
       assert.ok(
         challenge.startsWith(`Bearer realm="${url}/v2/token",service="${new URL(url).host}",scope="`),
         challenge,
       );
       assert.ok(challenge.includes(`repository:${name}:pull`), challenge);
-      for (const authorization of [`Bearer ${token}`, basic(token), token]) {
-        assert.equal((await perform(bench.as(authorization), deed)).status, 403, deed);
+      for (const authorization of [`Bearer ${token}`, basicAuth(token), token]) {
+        assert.equal((await perform(fixture.as(authorization), operation)).status, 403, operation);
       }
-      assert.equal((await perform(bench.as(basic('no token')), deed)).status, 401, deed);
+      assert.equal((await perform(fixture.as(basicAuth('no token')), operation)).status, 401, operation);
     }
   });
 
-  test('a repo out of reach looks like one that does not exist', async () => {
-    const [mine, theirs] = [await bench.newTeam(), await bench.newTeam()];
-    const { name } = await newRepo(bench, theirs);
-    const client = await bench.withRole('registry.push', mine.uid);
-    for (const deed of everything) {
-      const [, verb, path, body] = deeds[deed];
-      const look = async (repo: string) => {
+  test('a repo out of reach gets the same responses as a missing one', async () => {
+    const [mine, theirs] = [await fixture.newTeam(), await fixture.newTeam()];
+    const { name } = await newRepo(fixture, theirs);
+    const client = await fixture.withRole('registry.push', mine.uid);
+    for (const operation of allOperations) {
+      const [, verb, path, body] = operations[operation];
+      const responseFor = async (repo: string) => {
         const {
           status,
           headers,
@@ -116,32 +117,33 @@ onEveryDatabase('who may do what with a repo', (bench) => {
         const { date: _, 'x-request-id': __, 'content-length': ___, ...rest } = headers;
         return { status, rest, text: text.toString().replaceAll(repo, '…') };
       };
-      const there = await look(name);
+      const existing = await responseFor(name);
       for (const missing of [`${theirs.name}/missing`, `${theirs.name}/no/group`, 'no-org/none']) {
-        assert.deepEqual(await look(missing), there, deed);
+        assert.deepEqual(await responseFor(missing), existing, operation);
       }
     }
   });
 
-  test('a blob is there only for a repo that links it', async () => {
-    const team = await bench.newTeam();
-    const [here, there] = [await newRepo(bench, team), await newRepo(bench, team)];
+  test('a blob is found only in a repo that links it', async () => {
+    const team = await fixture.newTeam();
+    const [here, existing] = [await newRepo(fixture, team), await newRepo(fixture, team)];
     const secret = Buffer.from('only here');
-    const digest = await bench.owner.pushBlob(here.name, secret);
-    assert.equal((await bench.owner.send('GET', `/v2/${here.name}/blobs/${digest}`)).status, 200);
+    const digest = await fixture.owner.pushBlob(here.name, secret);
+    assert.equal((await fixture.owner.send('GET', `/v2/${here.name}/blobs/${digest}`)).status, 200);
     for (const verb of ['GET', 'HEAD']) {
-      assert.equal((await bench.owner.send(verb, `/v2/${there.name}/blobs/${digest}`)).status, 404);
+      assert.equal((await fixture.owner.send(verb, `/v2/${existing.name}/blobs/${digest}`)).status, 404);
     }
   });
 
-  test('a mount needs a place where the caller may read the blob, and is else an upload', async () => {
-    const [mine, theirs] = [await bench.newTeam(), await bench.newTeam()];
-    const { name: source } = await newRepo(bench, theirs);
+  test('a mount needs a repo where the caller can read the blob, and starts an upload otherwise', async () => {
+    const [mine, theirs] = [await fixture.newTeam(), await fixture.newTeam()];
+    const { name: source } = await newRepo(fixture, theirs);
     const secret = Buffer.from(`secret of ${source}`);
-    const digest = await bench.owner.pushBlob(source, secret);
-    const client = await bench.withRole('registry.push', mine.uid);
+    const digest = await fixture.owner.pushBlob(source, secret);
+    const client = await fixture.withRole('registry.push', mine.uid);
     const target = `${mine.name}/mounted`;
-    const mount = async (who: OciClient, query: string) => who.send('POST', `/v2/${target}/blobs/uploads/?${query}`);
+    const mount = async (mounter: OciClient, query: string) =>
+      mounter.send('POST', `/v2/${target}/blobs/uploads/?${query}`);
 
     for (const query of [`mount=${digest}&from=${source}`, `mount=${digest}`, `mount=${digest}&from=no-org/none`]) {
       const refused = await mount(client, query);
@@ -150,19 +152,19 @@ onEveryDatabase('who may do what with a repo', (bench) => {
     }
     assert.equal((await client.send('HEAD', `/v2/${target}/blobs/${digest}`)).status, 404);
 
-    const mounted = await mount(bench.owner, `mount=${digest}&from=${source}`);
+    const mounted = await mount(fixture.owner, `mount=${digest}&from=${source}`);
     assert.deepEqual([mounted.status, mounted.headers.location], [201, `/v2/${target}/blobs/${digest}`]);
     assert.deepEqual((await client.send('GET', `/v2/${target}/blobs/${digest}`)).body, secret);
-    // By now the caller may read it somewhere.
+    // Now the caller can read it in a repo.
     assert.equal((await mount(client, `mount=${digest}`)).status, 201);
     assert.equal((await mount(client, `mount=${digest}&from=../../etc`)).status, 400);
     assert.equal((await mount(client, 'mount=sha256:short')).status, 400);
   });
 
-  test('a role without tag.update gives tags that never move', async () => {
-    const { api, server } = bench;
-    const team = await bench.newTeam();
-    const { name } = await newRepo(bench, team);
+  test('a role without tag.update cannot move tags', async () => {
+    const { api, server } = fixture;
+    const team = await fixture.newTeam();
+    const { name } = await newRepo(fixture, team);
     const capabilities = [
       Capability.CAP_REPO_LIST,
       Capability.CAP_MANIFEST_LIST,
@@ -174,8 +176,8 @@ onEveryDatabase('who may do what with a repo', (bench) => {
       parent: server.organization,
       role: { name: 'write once', capabilities },
     });
-    const caller = await callerWith(server, role.uid, team.uid);
-    const client = bench.as(basic(await caller.token()));
+    const caller = await callerWithRole(server, role.uid, team.uid);
+    const client = fixture.as(basicAuth(await caller.token()));
     const { manifest } = other;
     const put = (tag: string) =>
       client.send('PUT', `/v2/${name}/manifests/${tag}`, {
@@ -183,18 +185,18 @@ onEveryDatabase('who may do what with a repo', (bench) => {
         body: manifest.bytes,
       });
     assert.equal((await put('v2')).status, 201);
-    assert.equal((await put('v2')).status, 201, 'where it points already');
+    assert.equal((await put('v2')).status, 201, 'the tag points there already');
     const moved = await put('v1');
-    assert.deepEqual([moved.status, codesIn(moved)], [403, ['DENIED']]);
+    assert.deepEqual([moved.status, errorCodesIn(moved)], [403, ['DENIED']]);
     assert.match(moved.body.toString(), /tag\.update/);
   });
 
-  test('a role that was taken away is gone for the very next request', async () => {
-    const { api, server } = bench;
-    const team = await bench.newTeam();
-    const caller = await callerWith(server, 'viewer', team.uid);
-    const client = bench.as(basic(await caller.token()));
-    const manifest = await pushImage(bench.owner, `${team.name}/revoked`, 'v1');
+  test('the deletion of a role binding takes effect with the next request', async () => {
+    const { api, server } = fixture;
+    const team = await fixture.newTeam();
+    const caller = await callerWithRole(server, 'viewer', team.uid);
+    const client = fixture.as(basicAuth(await caller.token()));
+    const manifest = await pushImage(fixture.owner, `${team.name}/revoked`, 'v1');
     const path = `/v2/${team.name}/revoked/manifests/v1`;
     assert.equal((await client.send('GET', path)).headers['docker-content-digest'], manifest.digest);
     const { roleBindings } = await api.call(RoleBindingsService.method.listRoleBindings, {

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { onEveryDatabase } from '../support/oci-bench.ts';
 import {
-  codesIn,
-  describe,
+  buildImage,
+  buildManifest,
+  descriptorFor,
   digestOf,
+  errorCodesIn,
   IMAGE,
   INDEX,
-  imageOf,
   LAYER,
   type Manifest,
-  manifestOf,
   pushImage,
 } from '../support/oci-client.ts';
+import { onEveryDatabase } from '../support/oci-fixture.ts';
 
 const EMPTY = Buffer.from('{}');
 const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json';
 
-onEveryDatabase('what a registry holds', (bench) => {
-  test('tags are listed in pages that lead to each other', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+onEveryDatabase('registry content', (fixture) => {
+  test('tags are listed in pages with links to the next', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/tagged`;
     const tags = ['Upper', '_under', 'a', 'b', 'c-r1', 'latest', 'v10', 'v9'];
-    const { manifest, blobs } = imageOf('amd64', Buffer.from('tagged'));
+    const { manifest, blobs } = buildImage('amd64', Buffer.from('tagged'));
     for (const blob of blobs) await owner.pushBlob(name, blob);
     for (const tag of tags) await owner.pushManifest(name, tag, manifest);
 
@@ -47,23 +47,23 @@ onEveryDatabase('what a registry holds', (bench) => {
     }
   });
 
-  test('referrers are found by their subject, filtered by type, also before the subject is there', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('referrers are listed by subject and filtered by type, also those pushed before the subject', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/signed`;
-    const { manifest: subject, blobs } = imageOf('amd64', Buffer.from('signed'));
+    const { manifest: subject, blobs } = buildImage('amd64', Buffer.from('signed'));
     for (const blob of [...blobs, EMPTY]) await owner.pushBlob(name, blob);
-    const about = (artifactType: string) =>
-      manifestOf({
+    const newReferrer = (artifactType: string) =>
+      buildManifest({
         schemaVersion: 2,
         mediaType: IMAGE,
         artifactType,
-        config: describe(EMPTY_TYPE, EMPTY),
-        layers: [describe(EMPTY_TYPE, EMPTY)],
-        subject: describe(subject.mediaType, subject.bytes),
+        config: descriptorFor(EMPTY_TYPE, EMPTY),
+        layers: [descriptorFor(EMPTY_TYPE, EMPTY)],
+        subject: descriptorFor(subject.mediaType, subject.bytes),
         annotations: { note: artifactType },
       } as { mediaType: string });
-    const [signature, bill] = [about('application/x.signature'), about('application/x.bill')];
+    const [signature, sbom] = [newReferrer('application/x.signature'), newReferrer('application/x.bill')];
     const put = (manifest: Manifest) =>
       owner.send('PUT', `/v2/${name}/manifests/${manifest.digest}`, {
         headers: { 'content-type': manifest.mediaType },
@@ -71,7 +71,7 @@ onEveryDatabase('what a registry holds', (bench) => {
       });
     assert.equal((await put(signature)).headers['oci-subject'], subject.digest);
     assert.equal((await put(subject)).headers['oci-subject'], undefined);
-    await put(bill);
+    await put(sbom);
 
     const list = async (query = '') => {
       const { headers, body } = await owner.send('GET', `/v2/${name}/referrers/${subject.digest}${query}`);
@@ -83,13 +83,13 @@ onEveryDatabase('what a registry holds', (bench) => {
     const all = await list();
     assert.deepEqual(
       all.manifests.map(({ digest }: { digest: string }) => digest).sort(),
-      [signature.digest, bill.digest].sort(),
+      [signature.digest, sbom.digest].sort(),
     );
     const filtered = await list('?artifactType=application/x.bill');
     assert.equal(filtered.filters, 'artifactType');
     assert.deepEqual(filtered.manifests, [
       {
-        ...describe(IMAGE, bill.bytes),
+        ...descriptorFor(IMAGE, sbom.bytes),
         artifactType: 'application/x.bill',
         annotations: { note: 'application/x.bill' },
       },
@@ -99,24 +99,24 @@ onEveryDatabase('what a registry holds', (bench) => {
     assert.equal((await owner.send('GET', `/v2/${team.name}/none/referrers/${subject.digest}`)).status, 200);
   });
 
-  test('many referrers, with much to say, come in pages', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('many referrers with large annotations are listed in pages', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/discussed`;
     const subject = await pushImage(owner, name, 'v1');
     await owner.pushBlob(name, EMPTY);
     const digests: string[] = [];
     for (let i = 0; i < 25; i++) {
-      const { digest } = await about(i, 250_000);
+      const { digest } = await newReferrer(i, 250_000);
       digests.push(digest);
     }
-    async function about(i: number, length: number): Promise<Manifest> {
-      const manifest = manifestOf({
+    async function newReferrer(i: number, length: number): Promise<Manifest> {
+      const manifest = buildManifest({
         schemaVersion: 2,
         mediaType: IMAGE,
-        config: describe(EMPTY_TYPE, EMPTY),
+        config: descriptorFor(EMPTY_TYPE, EMPTY),
         layers: [],
-        subject: describe(subject.mediaType, subject.bytes),
+        subject: descriptorFor(subject.mediaType, subject.bytes),
         annotations: { note: `${i}`.padEnd(length, '.') },
       } as { mediaType: string });
       await owner.pushManifest(name, manifest.digest, manifest);
@@ -135,17 +135,17 @@ onEveryDatabase('what a registry holds', (bench) => {
     assert.equal(pages, 3);
   });
 
-  test('tags, manifests and blobs are deleted, and what is needed is not', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('tags, manifests and blobs can be deleted, except a blob of a manifest', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/short-lived`;
     const manifest = await pushImage(owner, name, 'v1', 'content');
     await owner.pushManifest(name, 'v2', manifest);
     const layer = digestOf(Buffer.from('content'));
     const status = async (verb: string, path: string) => (await owner.send(verb, `/v2/${name}/${path}`)).status;
 
-    const needed = await owner.send('DELETE', `/v2/${name}/blobs/${layer}`);
-    assert.deepEqual([needed.status, codesIn(needed)], [405, ['UNSUPPORTED']]);
+    const referenced = await owner.send('DELETE', `/v2/${name}/blobs/${layer}`);
+    assert.deepEqual([referenced.status, errorCodesIn(referenced)], [405, ['UNSUPPORTED']]);
     assert.equal(await status('DELETE', 'manifests/v1'), 202);
     assert.equal(await status('GET', 'manifests/v1'), 404);
     assert.equal(await status('DELETE', 'manifests/v1'), 404);
@@ -157,9 +157,9 @@ onEveryDatabase('what a registry holds', (bench) => {
     assert.equal(await status('DELETE', `blobs/${layer}`), 404);
   });
 
-  test('what a client has is not sent again, and blobs can be had in parts', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('If-None-Match and Range are supported', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/cached`;
     const manifest = await pushImage(owner, name, 'v1', '0123456789');
     const etag = { 'if-none-match': `"other", W/"${manifest.digest}"` };
@@ -185,32 +185,32 @@ onEveryDatabase('what a registry holds', (bench) => {
     assert.deepEqual((await part('bytes=-0')).toSpliced(1, 1), [416, 'bytes */10']);
   });
 
-  test('Docker images, artifacts and layers that are kept elsewhere are taken too', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('Docker images, artifacts and foreign layers are accepted', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/motley`;
     const [config, layer] = [Buffer.from('{"os":"linux","architecture":"s390x"}'), Buffer.from('layer')];
     for (const blob of [config, layer, EMPTY]) await owner.pushBlob(name, blob);
     const docker = 'application/vnd.docker.distribution.manifest.v2+json';
     const foreign = {
-      ...describe('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip', Buffer.from('far away')),
+      ...descriptorFor('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip', Buffer.from('far away')),
       urls: ['https://example.com/'],
     };
-    const image = manifestOf({
+    const image = buildManifest({
       schemaVersion: 2,
       mediaType: docker,
-      config: describe('application/vnd.docker.container.image.v1+json', config),
-      layers: [describe('application/vnd.docker.image.rootfs.diff.tar.gzip', layer), foreign],
+      config: descriptorFor('application/vnd.docker.container.image.v1+json', config),
+      layers: [descriptorFor('application/vnd.docker.image.rootfs.diff.tar.gzip', layer), foreign],
     } as { mediaType: string });
-    const list = manifestOf({
+    const list = buildManifest({
       schemaVersion: 2,
       mediaType: 'application/vnd.docker.distribution.manifest.list.v2+json',
-      manifests: [{ ...describe(docker, image.bytes), platform: { os: 'linux', architecture: 's390x' } }],
+      manifests: [{ ...descriptorFor(docker, image.bytes), platform: { os: 'linux', architecture: 's390x' } }],
     } as { mediaType: string });
-    const artifact = manifestOf({
+    const artifact = buildManifest({
       mediaType: 'application/vnd.oci.artifact.manifest.v1+json',
       artifactType: 'application/x.thing',
-      blobs: [describe(LAYER, layer)],
+      blobs: [descriptorFor(LAYER, layer)],
     } as { mediaType: string });
     for (const [tag, manifest] of Object.entries({ image, list, artifact })) {
       await owner.pushManifest(name, tag, manifest);
@@ -219,15 +219,15 @@ onEveryDatabase('what a registry holds', (bench) => {
     }
   });
 
-  test('what is signed with SHA-512 keeps its digest, and is tagged by a parameter', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('content with a SHA-512 digest keeps it, and is tagged by a query parameter', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/long`;
     const content = Buffer.from('five hundred and twelve');
     const digest = digestOf(content, 'sha512');
     const pushed = await owner.send('POST', `/v2/${name}/blobs/uploads/?digest=${digest}`, { body: content });
     assert.deepEqual([pushed.status, pushed.headers['docker-content-digest']], [201, digest]);
-    const manifest = manifestOf({
+    const manifest = buildManifest({
       schemaVersion: 2,
       mediaType: IMAGE,
       config: { mediaType: EMPTY_TYPE, digest, size: content.length },

@@ -10,48 +10,48 @@ import { parseDigest } from '../../src/blobs/digest.ts';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { registryDirectory } from '../../src/oci/registry.ts';
 import { databases } from '../support/databases.ts';
-import { onEveryDatabase } from '../support/oci-bench.ts';
 import {
+  buildImage,
+  buildIndex,
+  buildManifest,
   CONFIG,
-  codesIn,
   digestOf,
+  errorCodesIn,
   IMAGE,
   INDEX,
-  imageOf,
-  indexOf,
-  manifestOf,
   type OciClient,
   ociClient,
   pushImage,
 } from '../support/oci-client.ts';
+import { onEveryDatabase } from '../support/oci-fixture.ts';
 
 const put = (client: OciClient, name: string, reference: string, body: Buffer | string, type = IMAGE) =>
   client.send('PUT', `/v2/${name}/manifests/${reference}`, { headers: { 'content-type': type }, body });
 
-onEveryDatabase('what a registry refuses', (bench) => {
-  test('a manifest that names what is not there', async () => {
-    const team = await bench.newTeam();
+onEveryDatabase('registry errors', (fixture) => {
+  test('a manifest with missing blobs or manifests is refused', async () => {
+    const team = await fixture.newTeam();
     const [name, other] = [`${team.name}/here`, `${team.name}/there`];
-    const { manifest, blobs } = imageOf('amd64', Buffer.from('one'), Buffer.from('two'));
-    // In another repo is not here.
-    for (const blob of blobs) await bench.owner.pushBlob(other, blob);
-    await bench.owner.pushBlob(name, blobs[0] ?? Buffer.alloc(0));
-    const refused = await put(bench.owner, name, 'v1', manifest.bytes);
-    assert.deepEqual([refused.status, codesIn(refused)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
+    const { manifest, blobs } = buildImage('amd64', Buffer.from('one'), Buffer.from('two'));
+    // Blobs of another repo do not count.
+    for (const blob of blobs) await fixture.owner.pushBlob(other, blob);
+    await fixture.owner.pushBlob(name, blobs[0] ?? Buffer.alloc(0));
+    const refused = await put(fixture.owner, name, 'v1', manifest.bytes);
+    assert.deepEqual([refused.status, errorCodesIn(refused)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
     for (const missing of blobs.slice(1)) assert.ok(refused.body.includes(digestOf(missing)));
     assert.ok(!refused.body.includes(digestOf(blobs[0] ?? Buffer.alloc(0))));
 
-    await bench.owner.pushManifest(other, 'v1', manifest);
-    const index = indexOf({ amd64: manifest });
-    const sparse = await put(bench.owner, name, 'v1', index.bytes, INDEX);
-    assert.deepEqual([sparse.status, codesIn(sparse)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
-    assert.equal((await bench.owner.send('GET', `/v2/${name}/manifests/v1`)).status, 404);
+    await fixture.owner.pushManifest(other, 'v1', manifest);
+    const index = buildIndex({ amd64: manifest });
+    const sparse = await put(fixture.owner, name, 'v1', index.bytes, INDEX);
+    assert.deepEqual([sparse.status, errorCodesIn(sparse)], [400, ['MANIFEST_BLOB_UNKNOWN']]);
+    assert.equal((await fixture.owner.send('GET', `/v2/${name}/manifests/v1`)).status, 404);
   });
 
-  test('a manifest that is none, with words that help', async () => {
-    const team = await bench.newTeam();
+  test('an invalid manifest is refused', async () => {
+    const team = await fixture.newTeam();
     const name = `${team.name}/bad`;
-    const config = await bench.owner.pushBlob(name, Buffer.from('{}'));
+    const config = await fixture.owner.pushBlob(name, Buffer.from('{}'));
     const image = { schemaVersion: 2, config: { mediaType: CONFIG, digest: config, size: 2 }, layers: [] };
     const bad: readonly (readonly [string | Buffer, string?])[] = [
       [''],
@@ -73,16 +73,20 @@ onEveryDatabase('what a registry refuses', (bench) => {
       [JSON.stringify({ ...image, annotations: { __proto__: null, a: 1 } })],
     ];
     for (const [body, type] of bad) {
-      const answer = await put(bench.owner, name, 'v1', body, type);
-      assert.deepEqual([answer.status, codesIn(answer)], [400, ['MANIFEST_INVALID']], body.toString().slice(0, 100));
+      const response = await put(fixture.owner, name, 'v1', body, type);
+      assert.deepEqual(
+        [response.status, errorCodesIn(response)],
+        [400, ['MANIFEST_INVALID']],
+        body.toString().slice(0, 100),
+      );
     }
-    assert.equal((await put(bench.owner, name, 'v1', JSON.stringify(image), `${IMAGE}; charset=utf-8`)).status, 201);
+    assert.equal((await put(fixture.owner, name, 'v1', JSON.stringify(image), `${IMAGE}; charset=utf-8`)).status, 201);
   });
 
-  test('a manifest of more than 4 MiB, said so or not', async () => {
-    const team = await bench.newTeam();
+  test('a manifest of more than 4 MiB is refused, with and without content-length', async () => {
+    const team = await fixture.newTeam();
     const name = `${team.name}/huge`;
-    const config = await bench.owner.pushBlob(name, Buffer.from('{}'));
+    const config = await fixture.owner.pushBlob(name, Buffer.from('{}'));
     const sized = (size: number) => {
       const image = {
         schemaVersion: 2,
@@ -95,37 +99,37 @@ onEveryDatabase('what a registry refuses', (bench) => {
       return Buffer.from(JSON.stringify(image));
     };
     const limit = 4 * 1024 * 1024;
-    assert.equal((await put(bench.owner, name, 'fits', sized(limit))).status, 201);
-    const large = await put(bench.owner, name, 'large', sized(limit + 1));
-    assert.deepEqual([large.status, codesIn(large)], [413, ['SIZE_INVALID']]);
+    assert.equal((await put(fixture.owner, name, 'fits', sized(limit))).status, 201);
+    const large = await put(fixture.owner, name, 'large', sized(limit + 1));
+    assert.deepEqual([large.status, errorCodesIn(large)], [413, ['SIZE_INVALID']]);
     async function* pieces() {
       const all = sized(limit + 100_000);
       for (let at = 0; at < all.length; at += 65_536) yield all.subarray(at, at + 65_536);
     }
-    const streamed = await bench.owner.send('PUT', `/v2/${name}/manifests/large`, {
+    const streamed = await fixture.owner.send('PUT', `/v2/${name}/manifests/large`, {
       headers: { 'content-type': IMAGE },
       body: pieces(),
     });
     assert.equal(streamed.status, 413);
   });
 
-  test('a manifest under a digest that is not its own', async () => {
-    const team = await bench.newTeam();
+  test('a manifest with another digest than its own is refused', async () => {
+    const team = await fixture.newTeam();
     const name = `${team.name}/forged`;
-    const index = manifestOf({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
+    const index = buildManifest({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
     for (const digest of [
       digestOf(Buffer.from('x')),
       digestOf(index.bytes, 'sha512').replace(/.$/, (c) => (c === '0' ? '1' : '0')),
     ]) {
-      const answer = await put(bench.owner, name, digest, index.bytes, INDEX);
-      assert.deepEqual([answer.status, codesIn(answer)], [400, ['DIGEST_INVALID']]);
+      const response = await put(fixture.owner, name, digest, index.bytes, INDEX);
+      assert.deepEqual([response.status, errorCodesIn(response)], [400, ['DIGEST_INVALID']]);
     }
-    assert.equal((await put(bench.owner, name, digestOf(index.bytes, 'sha512'), index.bytes, INDEX)).status, 201);
+    assert.equal((await put(fixture.owner, name, digestOf(index.bytes, 'sha512'), index.bytes, INDEX)).status, 201);
   });
 
-  test('names, tags and digests with tricks in them', async () => {
-    const team = await bench.newTeam();
-    await pushImage(bench.owner, `${team.name}/plain`, 'v1');
+  test('malicious names, tags and digests are refused', async () => {
+    const team = await fixture.newTeam();
+    await pushImage(fixture.owner, `${team.name}/plain`, 'v1');
     const manifests = `/v2/${team.name}/plain/manifests/`;
     for (const [path, code] of [
       [`/v2/${team.name}/UPPER/manifests/v1`, 'NAME_INVALID'],
@@ -147,8 +151,8 @@ onEveryDatabase('what a registry refuses', (bench) => {
       [`/v2/${team.name}/plain/blobs/..%2f..%2fwharfinger.db`, 'DIGEST_INVALID'],
       [`/v2/${team.name}/plain/referrers/x`, 'DIGEST_INVALID'],
     ] as const) {
-      const answer = await bench.owner.send('GET', path);
-      assert.deepEqual([answer.status, codesIn(answer)], [400, [code]], path);
+      const response = await fixture.owner.send('GET', path);
+      assert.deepEqual([response.status, errorCodesIn(response)], [400, [code]], path);
     }
     for (const path of [
       '/v2/../../etc/passwd',
@@ -157,22 +161,22 @@ onEveryDatabase('what a registry refuses', (bench) => {
       '/v2/a/b/tags',
       '/v2/x/blobs/uploads/y/z',
     ]) {
-      assert.equal((await bench.owner.send('GET', path)).status, 404, path);
+      assert.equal((await fixture.owner.send('GET', path)).status, 404, path);
     }
-    // A colon may come escaped, as some clients send it.
-    const { headers } = await bench.owner.send('GET', `${manifests}v1`);
+    // Some clients escape the colon.
+    const { headers } = await fixture.owner.send('GET', `${manifests}v1`);
     const escaped = encodeURIComponent(String(headers['docker-content-digest']));
-    assert.equal((await bench.owner.send('GET', manifests + escaped)).status, 200);
+    assert.equal((await fixture.owner.send('GET', manifests + escaped)).status, 200);
   });
 
-  test('two pushes of one tag at once: the last one wins, and the history has both', async () => {
-    const team = await bench.newTeam();
+  test('of concurrent pushes of one tag the last one wins, and the history has all', async () => {
+    const team = await fixture.newTeam();
     const name = `${team.name}/raced`;
-    const images = Array.from({ length: 8 }, (_, i) => imageOf('amd64', Buffer.from(`layer ${i}`)));
-    for (const { blobs } of images) for (const blob of blobs) await bench.owner.pushBlob(name, blob);
-    await Promise.all(images.map(({ manifest }) => bench.owner.pushManifest(name, 'v1', manifest)));
-    const { headers, body } = await bench.owner.send('GET', `/v2/${name}/manifests/v1`);
-    const rows = await bench.db.all<{ digest: string }>(
+    const images = Array.from({ length: 8 }, (_, i) => buildImage('amd64', Buffer.from(`layer ${i}`)));
+    for (const { blobs } of images) for (const blob of blobs) await fixture.owner.pushBlob(name, blob);
+    await Promise.all(images.map(({ manifest }) => fixture.owner.pushManifest(name, 'v1', manifest)));
+    const { headers, body } = await fixture.owner.send('GET', `/v2/${name}/manifests/v1`);
+    const rows = await fixture.db.all<{ digest: string }>(
       `SELECT h.digest FROM tag_history h JOIN resource r ON r.kind = 'repo' AND r.uid = h.repo
         WHERE r.parent = $1 AND h.name = 'v1' ORDER BY h.id`,
       team.uid,
@@ -183,38 +187,38 @@ onEveryDatabase('what a registry refuses', (bench) => {
     assert.equal(digestOf(body), headers['docker-content-digest']);
   });
 
-  test('a file that lost a part of itself is not given out for the blob', async () => {
-    const team = await bench.newTeam();
+  test('a truncated blob file is not served', async () => {
+    const team = await fixture.newTeam();
     const name = `${team.name}/damaged`;
-    const digest = await bench.owner.pushBlob(name, Buffer.from(`whole ${team.name}`));
+    const digest = await fixture.owner.pushBlob(name, Buffer.from(`whole ${team.name}`));
     const { hex } = parseDigest(digest);
-    const blobs = join(registryDirectory(bench.server.home.dataDir), 'blobs/sha256');
+    const blobs = join(registryDirectory(fixture.server.dataLocation.dataDir), 'blobs/sha256');
     truncateSync(join(blobs, hex.slice(0, 2), hex), 3);
     for (const headers of [{}, { range: 'bytes=0-1' }]) {
-      const answer = await bench.owner.send('GET', `/v2/${name}/blobs/${digest}`, { headers });
-      assert.deepEqual([answer.status, codesIn(answer)], [500, ['UNKNOWN']]);
+      const response = await fixture.owner.send('GET', `/v2/${name}/blobs/${digest}`, { headers });
+      assert.deepEqual([response.status, errorCodesIn(response)], [500, ['UNKNOWN']]);
     }
   });
 
-  test('nothing of the inside shows when the inside fails', async () => {
-    const team = await bench.newTeam();
-    const answer = await bench.owner.send('GET', `/v2/${team.name}/x/tags/list?last=%00`);
-    assert.ok(answer.status === 404 || answer.status === 400, String(answer.status));
-    assert.ok(!/at .*\.ts|SELECT|sqlite/i.test(answer.body.toString()));
+  test('errors contain no internals', async () => {
+    const team = await fixture.newTeam();
+    const response = await fixture.owner.send('GET', `/v2/${team.name}/x/tags/list?last=%00`);
+    assert.ok(response.status === 404 || response.status === 400, String(response.status));
+    assert.ok(!/at .*\.ts|SELECT|sqlite/i.test(response.body.toString()));
   });
 });
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 const [sqlite] = databases;
 
-test('a disk that is full in the middle of a push: a clear answer, no part of a blob, and the server goes on', {
+test('a full disk during a push gets a clear error, leaves no partial blob, and the server continues', {
   skip: process.platform === 'win32',
 }, async (t) => {
-  const home = (await sqlite?.home()) ?? assert.fail();
-  t.after(() => home.remove());
-  // No file may grow beyond 16 or 32 MiB, as the shell counts: to a process, the same as a disk without space.
+  const dataLocation = (await sqlite?.createDataLocation()) ?? assert.fail();
+  t.after(() => dataLocation.remove());
+  // Limits files to 16 or 32 MiB, depending on the block size of the shell. For a process this is like a full disk.
   const child = spawn('sh', ['-c', 'ulimit -f 32768 && exec "$0" "$@"', process.execPath, PROGRAM, 'serve'], {
-    env: { PATH: process.env.PATH ?? '', WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: home.dataDir },
+    env: { PATH: process.env.PATH ?? '', WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: dataLocation.dataDir },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(child, 'exit');
@@ -228,17 +232,19 @@ test('a disk that is full in the middle of a push: a clear answer, no part of a 
     if (url) break;
   }
   child.stderr.resume();
-  const client = ociClient(url, `Bearer ${await mintOwnerToken(home.dataDir)}`);
+  const client = ociClient(url, `Bearer ${await mintOwnerToken(dataLocation.dataDir)}`);
   t.after(() => client.close());
   await pushImage(client, 'my-org/app', 'before');
-  const filesBefore = readdirSync(registryDirectory(home.dataDir), { recursive: true }).length;
+  const filesBefore = readdirSync(registryDirectory(dataLocation.dataDir), { recursive: true }).length;
 
   const large = Buffer.alloc(40 * 1024 * 1024, 'full');
-  const answer = await client.send('POST', `/v2/my-org/app/blobs/uploads/?digest=${digestOf(large)}`, { body: large });
-  assert.deepEqual([answer.status, codesIn(answer)], [507, ['UNKNOWN']]);
-  assert.match(answer.body.toString(), /the storage for blobs is full/);
+  const response = await client.send('POST', `/v2/my-org/app/blobs/uploads/?digest=${digestOf(large)}`, {
+    body: large,
+  });
+  assert.deepEqual([response.status, errorCodesIn(response)], [507, ['UNKNOWN']]);
+  assert.match(response.body.toString(), /the storage for blobs is full/);
   assert.equal((await client.send('HEAD', `/v2/my-org/app/blobs/${digestOf(large)}`)).status, 404);
-  assert.equal(readdirSync(registryDirectory(home.dataDir), { recursive: true }).length, filesBefore);
+  assert.equal(readdirSync(registryDirectory(dataLocation.dataDir), { recursive: true }).length, filesBefore);
   const manifest = await pushImage(client, 'my-org/app', 'after');
   assert.deepEqual((await client.send('GET', '/v2/my-org/app/manifests/after')).body, manifest.bytes);
 });

@@ -3,26 +3,34 @@ import { test } from 'node:test';
 import { ImagesService } from '../../src/contract/gen/chainguard/platform/registry/v2/images_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { until } from '../support/eventually.ts';
 import { eventsAbout } from '../support/inspect.ts';
-import { onEveryDatabase } from '../support/oci-bench.ts';
-import { codesIn, digestOf, INDEX, imageOf, indexOf, manifestOf, pushImage } from '../support/oci-client.ts';
+import {
+  buildImage,
+  buildIndex,
+  buildManifest,
+  digestOf,
+  errorCodesIn,
+  INDEX,
+  pushImage,
+} from '../support/oci-client.ts';
+import { onEveryDatabase } from '../support/oci-fixture.ts';
+import { pollUntil } from '../support/poll-until.ts';
 
-onEveryDatabase('the registry', (bench) => {
-  test('a two-architecture index comes back byte for byte, and the API shows what it is', async () => {
-    const { owner, api } = bench;
-    const team = await bench.newTeam();
+onEveryDatabase('the registry', (fixture) => {
+  test('an index of two architectures is pulled unchanged, and the API describes it', async () => {
+    const { owner, api } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/app`;
     const shared = Buffer.alloc(100_000, 7);
     const images = {
-      amd64: imageOf('amd64', shared, Buffer.alloc(3_000_000, 'amd')),
-      arm64: imageOf('arm64', shared, Buffer.alloc(1_234_567, 'arm')),
+      amd64: buildImage('amd64', shared, Buffer.alloc(3_000_000, 'amd')),
+      arm64: buildImage('arm64', shared, Buffer.alloc(1_234_567, 'arm')),
     };
     for (const { blobs, manifest } of Object.values(images)) {
       for (const blob of blobs) await owner.pushBlob(name, blob);
       await owner.pushManifest(name, manifest.digest, manifest);
     }
-    const index = indexOf({ amd64: images.amd64.manifest, arm64: images.arm64.manifest });
+    const index = buildIndex({ amd64: images.amd64.manifest, arm64: images.arm64.manifest });
     await owner.pushManifest(name, 'latest', index);
 
     const pulled = await owner.send('GET', `/v2/${name}/manifests/latest`);
@@ -57,14 +65,18 @@ onEveryDatabase('the registry', (bench) => {
     });
     assert.deepEqual(architectures, ['amd64', 'arm64']);
     for (const [architecture, { size }] of Object.entries(images)) {
-      const answer = await api.call(ImagesService.method.getSize, { repoUid: uid, digest: index.digest, architecture });
-      assert.deepEqual([answer.architecture, answer.size], [architecture, BigInt(size)]);
+      const response = await api.call(ImagesService.method.getSize, {
+        repoUid: uid,
+        digest: index.digest,
+        architecture,
+      });
+      assert.deepEqual([response.architecture, response.size], [architecture, BigInt(size)]);
     }
   });
 
-  test('every answer says what it is, and errors have a body unless HEAD asked', async () => {
-    const { owner } = bench;
-    const team = await bench.newTeam();
+  test('every response has the headers of the protocol, and errors have a body except for HEAD', async () => {
+    const { owner } = fixture;
+    const team = await fixture.newTeam();
     for (const verb of ['GET', 'HEAD']) {
       const { status, headers, body } = await owner.send(verb, `/v2/${team.name}/nothing/manifests/latest`, {
         headers: { 'x-request-id': `the-${verb}` },
@@ -74,17 +86,17 @@ onEveryDatabase('the registry', (bench) => {
       assert.equal(headers['x-request-id'], `the-${verb}`);
       assert.equal(body.length > 0, verb === 'GET');
     }
-    const nowhere = await owner.send('GET', '/v2/a/b/c');
-    assert.deepEqual([nowhere.status, codesIn(nowhere)], [404, ['UNSUPPORTED']]);
+    const unknownPath = await owner.send('GET', '/v2/a/b/c');
+    assert.deepEqual([unknownPath.status, errorCodesIn(unknownPath)], [404, ['UNSUPPORTED']]);
     const wrongVerb = await owner.send('PATCH', `/v2/${team.name}/x/tags/list`);
     assert.deepEqual([wrongVerb.status, wrongVerb.headers.allow], [405, 'GET, HEAD']);
     assert.equal((await owner.send('GET', '/v2')).status, 200);
   });
 
-  test('a push makes the repo, with the event that the API would write; not without its group', async () => {
-    const { api, db } = bench;
-    const team = await bench.newTeam();
-    const pusher = await bench.withRole('registry.push', team.uid);
+  test('a push creates the repo with the same event as the API, if its group exists', async () => {
+    const { api, db } = fixture;
+    const team = await fixture.newTeam();
+    const pusher = await fixture.withRole('registry.push', team.uid);
     await pushImage(pusher, `${team.name}/fresh`, 'v1');
     const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
     const [repo] = repos;
@@ -94,29 +106,29 @@ onEveryDatabase('the registry', (bench) => {
     assert.equal(events[0]?.scope, team.uid);
 
     const missing = await pusher.send('POST', `/v2/${team.name}/no-group/app/blobs/uploads/`);
-    assert.deepEqual([missing.status, codesIn(missing)], [404, ['NAME_UNKNOWN']]);
+    assert.deepEqual([missing.status, errorCodesIn(missing)], [404, ['NAME_UNKNOWN']]);
     const outside = await pusher.send('POST', `/v2/no-org/app/blobs/uploads/`);
-    assert.deepEqual([outside.status, codesIn(outside)], [403, ['DENIED']]);
-    // An empty index needs no blobs, so that its manifest is the first thing of its repo.
-    const index = manifestOf({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
+    assert.deepEqual([outside.status, errorCodesIn(outside)], [403, ['DENIED']]);
+    // An empty index needs no blobs, so its manifest is the first push to its repo.
+    const index = buildManifest({ schemaVersion: 2, mediaType: INDEX, manifests: [] } as { mediaType: string });
     await pusher.pushManifest(`${team.name}/only-an-index`, 'v1', index);
   });
 
-  test('many pushes at once make one repo', async () => {
-    const { owner, api } = bench;
-    const team = await bench.newTeam();
+  test('concurrent first pushes create one repo', async () => {
+    const { owner, api } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/crowded`;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 12 }, () => owner.send('POST', `/v2/${name}/blobs/uploads/`)),
     );
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([202]));
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([202]));
     const { repos } = await api.call(ReposService.method.listRepos, { uidp: { childrenOf: team.uid } });
     assert.equal(repos.length, 1);
   });
 
   test('deletes emit events: one for each tag, as the API does, and one for the manifest or blob', async () => {
-    const { owner, api, db } = bench;
-    const team = await bench.newTeam();
+    const { owner, api, db } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/deleted`;
     const manifest = await pushImage(owner, name, 'v1', 'deleted');
     const { digest } = manifest;
@@ -134,7 +146,7 @@ onEveryDatabase('the registry', (bench) => {
     const [deleted, ...more] = await eventOf('v1');
     assert.equal(more.length, 0);
     assert.equal(deleted?.bodyType, 'chainguard.platform.registry.v2.DeleteTagRequest');
-    assert.equal(deleted?.extensions.group, bench.server.organization);
+    assert.equal(deleted?.extensions.group, fixture.server.organization);
     assert.deepEqual(await eventOf('v2'), []);
 
     assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/${digest}`)).status, 202);
@@ -157,9 +169,9 @@ onEveryDatabase('the registry', (bench) => {
     assert.equal((await eventOf('v1')).length, 1);
   });
 
-  test('pushes and pulls are events that say who, what and when', async () => {
-    const { owner, db, server } = bench;
-    const team = await bench.newTeam();
+  test('pushes and pulls emit events with actor, content and time', async () => {
+    const { owner, db, server } = fixture;
+    const team = await fixture.newTeam();
     const name = `${team.name}/watched`;
     const first = await pushImage(owner, name, 'v1', 'one');
     const second = await pushImage(owner, name, 'v1', 'two');
@@ -170,8 +182,8 @@ onEveryDatabase('the registry', (bench) => {
       "SELECT uid FROM resource WHERE kind = 'repo' AND parent = $1",
       team.uid,
     )) ?? { uid: '' };
-    // Two images of two blobs each, and three pulls, which are written after their answers.
-    const events = await until(
+    // Two images of two blobs each, and three pulls, whose events are written after their responses.
+    const events = await pollUntil(
       async () => (await eventsAbout(db, uid)).filter(({ type }) => type.startsWith('dev.chainguard.registry.')),
       ({ length }) => length === 9,
     );

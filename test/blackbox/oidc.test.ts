@@ -9,7 +9,7 @@ import {
   type Identity_ClaimMatchSchema,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
-import { builtinUid } from '../support/callers.ts';
+import { builtinRoleUid } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { newKey, sign, startIssuer } from '../support/issuer.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
@@ -27,7 +27,7 @@ const HOUR = 60 * 60 * 1000;
 let groups = 0;
 
 for (const database of databases) {
-  describe(`logging in with tokens of an OpenID provider on ${database.name}`, () => {
+  describe(`login with tokens of an OpenID provider on ${database.name}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer(database, { env: { WHARF_ALLOW_PRIVATE_ISSUERS: 'true' } });
@@ -47,7 +47,7 @@ for (const database of databases) {
           provider.stop();
         });
 
-        /** A group of its own, and an identity in it with a role there that takes tokens with these claims. */
+        /** Creates a group, and in it an identity with a role on it that accepts tokens with these claims. */
         async function newLogin(match: ClaimMatch, role = 'viewer'): Promise<{ group: string; identity: string }> {
           const name = `oidc ${++groups}`;
           const { uid: group } = await api.call(createGroup, { parent: server.organization, group: { name } });
@@ -55,22 +55,22 @@ for (const database of databases) {
             parent: group,
             identity: { name, relationship: { case: 'claimMatch', value: match } },
           });
-          const roleBinding = { identityUid: identity, roleUid: builtinUid(role) };
+          const roleBinding = { identityUid: identity, roleUid: builtinRoleUid(role) };
           await api.call(createRoleBinding, { parent: group, roleBinding });
           return { group, identity };
         }
 
-        const trusting = (sub: string, more: ClaimMatch = {}): ClaimMatch => ({
+        const claimMatchFor = (sub: string, more: ClaimMatch = {}): ClaimMatch => ({
           iss: { case: 'issuer', value: provider.issuer },
           sub: { case: 'subject', value: sub },
           ...more,
         });
         const read = (uid: string, token: string) => api.call(getGroup, { uid }, { token });
 
-        test('a token is good for what the bindings of its identity give, and nothing more', async () => {
+        test('a token has only the access that the bindings of its identity grant', async () => {
           const audience = 'https://us.example.com/bindings';
           const aud = { aud: { case: 'audience', value: audience } } as const;
-          const { group } = await newLogin(trusting('ci', { ...aud, claims: { department: 'harbour' } }));
+          const { group } = await newLogin(claimMatchFor('ci', { ...aud, claims: { department: 'harbour' } }));
           const token = await provider.token('ci', audience);
           assert.equal((await read(group, token)).uid, group);
           await rejects(
@@ -81,25 +81,25 @@ for (const database of databases) {
           await rejects(read(group, await provider.token('cd', audience)), Code.UNAUTHENTICATED);
         });
 
-        test('without an audience of its own an identity takes tokens that are meant for this server', async () => {
-          const { group, identity } = await newLogin(trusting('cd'));
+        test('an identity without an audience accepts tokens for the URL of this server', async () => {
+          const { group, identity } = await newLogin(claimMatchFor('cd'));
           assert.equal((await read(group, await provider.token('cd', server.url))).uid, group);
           await rejects(read(group, await provider.token('cd', 'urn:another')), Code.UNAUTHENTICATED);
           await api.call(deleteIdentity, { uid: identity });
           await rejects(read(group, await provider.token('cd', server.url)), Code.UNAUTHENTICATED);
         });
 
-        test('new keys of the provider need no restart', async () => {
+        test('new keys of the provider are used without a restart', async () => {
           const audience = 'https://us.example.com/keys';
-          const { group } = await newLogin(trusting('ci', { aud: { case: 'audience', value: audience } }));
+          const { group } = await newLogin(claimMatchFor('ci', { aud: { case: 'audience', value: audience } }));
           await read(group, await provider.token('ci', audience));
           provider.rotateKeys();
           assert.equal((await read(group, await provider.token('ci', audience))).uid, group);
         });
 
-        test('the oldest of twins answers, so that nobody takes over a login', async () => {
+        test('of two identities with equal claims the oldest is used, so that a login cannot be taken over', async () => {
           const audience = 'https://us.example.com/twins';
-          const match = trusting('ci', { aud: { case: 'audience', value: audience } });
+          const match = claimMatchFor('ci', { aud: { case: 'audience', value: audience } });
           const first = await newLogin(match);
           const twin = await newLogin(match, 'owner');
           const token = await provider.token('ci', audience);
@@ -110,14 +110,14 @@ for (const database of databases) {
         test('patterns match whole claims', async () => {
           const audience = 'https://us.example.com/patterns';
           const sub = { case: 'subjectPattern', value: 'c' } as const;
-          const { group } = await newLogin(trusting('', { sub, aud: { case: 'audience', value: audience } }));
+          const { group } = await newLogin(claimMatchFor('', { sub, aud: { case: 'audience', value: audience } }));
           await rejects(read(group, await provider.token('ci', audience)), Code.UNAUTHENTICATED);
         });
 
-        test('forged tokens and issuers that do wrong are refused', async (t) => {
+        test('forged tokens and misbehaving issuers are rejected', async (t) => {
           const key = newKey('one');
           const issuer = await startIssuer(t, key);
-          const { group } = await newLogin(trusting('somebody', { iss: { case: 'issuer', value: issuer.url } }));
+          const { group } = await newLogin(claimMatchFor('somebody', { iss: { case: 'issuer', value: issuer.url } }));
           const now = Math.floor(Date.now() / 1000);
           const claims = { iss: issuer.url, sub: 'somebody', aud: server.url, iat: now, exp: now + 600 };
           const good = await sign(claims, key);
@@ -138,16 +138,16 @@ for (const database of databases) {
           for (const token of bad) await rejects(read(group, token), Code.UNAUTHENTICATED);
 
           const { group: other } = await newLogin(
-            trusting('x', { iss: { case: 'issuer', value: `${issuer.url}/other` } }),
+            claimMatchFor('x', { iss: { case: 'issuer', value: `${issuer.url}/other` } }),
           );
           const token = await sign({ ...claims, iss: `${issuer.url}/other`, sub: 'x' }, key);
-          issuer.answer = (_, res) => res.writeHead(302, { location: '/keys' }).end();
+          issuer.handler = (_, res) => res.writeHead(302, { location: '/keys' }).end();
           await assert.rejects(read(other, token), /redirect/);
         });
       });
     }
 
-    test('issuers at private addresses are not asked unless that is allowed', async (t) => {
+    test('issuers at private addresses are not contacted unless that is allowed', async (t) => {
       const strict = await startTestServer(database);
       t.after(() => strict.remove());
       const api = wires[0]?.connect(strict.url, strict.token) ?? assert.fail();

@@ -35,7 +35,7 @@ for (const database of databases) {
       assert.ok(api);
       const root = await api.call(createGroup, { parent: server.organization, group: { name: 'top' } });
       top = root.uid;
-      // Ten levels of growing width: each batch hangs below groups of the batches before it.
+      // Ten batches. The groups of each have parents in the batches before it.
       for (let made = 0; made < GROUPS; made += 100) {
         const batch = Array.from({ length: 100 }, (_, i) => {
           const parent = made === 0 ? top : (tree[((made + i) * 13) % made]?.uid ?? top);
@@ -48,7 +48,7 @@ for (const database of databases) {
     after(() => server.remove());
 
     for (const wire of wires) {
-      test(`over ${wire.name}: each group exactly once in every order, with an exact total`, async () => {
+      test(`over ${wire.name}: pages contain each group exactly once in every order, with an exact total`, async () => {
         const api = wire.connect(server.url, server.token);
         for (const orderBy of ORDERS) {
           const found: Group[] = [];
@@ -68,7 +68,7 @@ for (const database of databases) {
       });
     }
 
-    test('skip jumps to where paging would have come', async () => {
+    test('skip starts at the same position as paging', async () => {
       const api = wires[0]?.connect(server.url, server.token);
       assert.ok(api);
       const uidp = { descendantsOf: top };
@@ -87,7 +87,7 @@ for (const database of databases) {
       }
     });
 
-    test('while groups come and go: none twice, none of the untouched missing', async () => {
+    test('while groups are created and deleted, pages contain no group twice and all unchanged ones', async () => {
       const api = wires[1]?.connect(server.url, server.token);
       assert.ok(api);
       const untouched = new Set(tree.map(({ uid }) => uid));
@@ -99,7 +99,7 @@ for (const database of databases) {
             assert.ok(!seen.has(uid), `${uid} came twice in order ${orderBy || 'uid'}`);
             seen.add(uid);
           }
-          // Before the next page: some appear in front of the cursor, some behind, some vanish again.
+          // Before the next page, groups are created before and after the cursor, and deleted again.
           const names = [`aaa ${page}`, `group 1 ${page}`, `zzz ${page}`];
           const made = await Promise.all(names.map((name) => api.call(createGroup, { parent: top, group: { name } })));
           await Promise.all(

@@ -9,9 +9,9 @@ import {
   ReposService,
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
-import { pushImage, withStore } from '../support/images.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
+import { insertImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 
@@ -25,21 +25,21 @@ const REPO_DELETED = 'dev.chainguard.api.platform.registry.repo.deleted.v1';
 
 type Init = MessageInitShape<typeof RepoSchema>;
 
-everywhere('repos', (bench) => {
+onEveryDatabaseAndWire('repos', (fixture) => {
   let group: string;
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
   });
 
   let repos = 0;
   const newRepo = (repo: Init = {}, parent = group) =>
-    bench.api.call(createRepo, { parent, repo: { name: `repo-${++repos}`, ...repo } });
+    fixture.api.call(createRepo, { parent, repo: { name: `repo-${++repos}`, ...repo } });
   const change = (uid: string, repo: Init, ...paths: string[]) =>
-    bench.api.call(updateRepo, { repo: { uid, ...repo }, ...(paths.length > 0 && { updateMask: { paths } }) });
+    fixture.api.call(updateRepo, { repo: { uid, ...repo }, ...(paths.length > 0 && { updateMask: { paths } }) });
   const namesIn = async (request: MessageInitShape<typeof listRepos.input>) =>
-    (await bench.api.call(listRepos, request)).repos.map(({ name }) => name);
+    (await fixture.api.call(listRepos, request)).repos.map(({ name }) => name);
 
-  test('a repo is created with all it was given, and read back so', async () => {
+  test('a repo is created and read back with all its fields', async () => {
     const created = await newRepo({
       name: 'nginx',
       description: 'serves',
@@ -70,17 +70,17 @@ everywhere('repos', (bench) => {
     });
     assert.match(created.uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
     assert.ok(created.createTime && created.updateTime);
-    assert.deepEqual(await bench.api.call(getRepo, { uid: created.uid }), created);
-    const [event] = await eventsAbout(bench.db, created.uid);
+    assert.deepEqual(await fixture.api.call(getRepo, { uid: created.uid }), created);
+    const [event] = await eventsAbout(fixture.db, created.uid);
     assert.equal(event?.type, REPO_CREATED);
     assert.equal(event?.scope, group);
     assert.equal(event?.body?.name, 'nginx');
   });
 
-  test('names are unique in a group, and are what a path of a registry can hold', async () => {
+  test('names are unique in a group and valid in registry paths', async () => {
     await newRepo({ name: 'taken' });
     await rejects(newRepo({ name: 'taken' }), Code.ALREADY_EXISTS);
-    await newRepo({ name: 'taken' }, await bench.newGroup());
+    await newRepo({ name: 'taken' }, await fixture.newGroup());
     for (const name of ['a', 'a.b', 'a_b', 'a__b', 'a--b', '0', 'x'.repeat(255)]) await newRepo({ name });
     for (const name of ['', 'A', 'a b', 'a/b', '.a', 'a.', 'a..b', 'a___b', '-a', 'ä', 'x'.repeat(256)]) {
       await rejects(newRepo({ name }), Code.INVALID_ARGUMENT, (error) => assert.deepEqual(error.fields, ['name']));
@@ -125,7 +125,7 @@ everywhere('repos', (bench) => {
   ];
   for (const [field, repo] of wrong) {
     test(`${field} is refused: ${JSON.stringify(repo).slice(0, 60)}`, async () => {
-      // Over REST the number of no value of an enum does not get as far as the repo, but is the same complaint.
+      // Over REST an unknown enum value is refused before the validation, with the JSON name of the field.
       await rejects(newRepo(repo), Code.INVALID_ARGUMENT, (error) => {
         assert.deepEqual(
           error.fields.map((name) => name.replace(/^catalogTier$/, 'catalog_tier')),
@@ -135,7 +135,7 @@ everywhere('repos', (bench) => {
     });
   }
 
-  test('a change touches what its mask names', async () => {
+  test('an update changes only the fields in its mask', async () => {
     const { uid, name } = await newRepo({ description: 'old', bundles: ['base'], activeTags: ['latest'] });
     const described = await change(uid, { description: 'new', bundles: [] }, 'description');
     assert.equal(described.description, 'new');
@@ -146,7 +146,7 @@ everywhere('repos', (bench) => {
     assert.equal(renamed.description, 'new');
     const replaced = await change(uid, { name }, '*');
     assert.deepEqual([replaced.name, replaced.description, replaced.bundles], [name, '', []]);
-    const events = await eventsAbout(bench.db, uid);
+    const events = await eventsAbout(fixture.db, uid);
     assert.deepEqual(
       events.map(({ type }) => type),
       [REPO_CREATED, ...Array(4).fill(REPO_UPDATED)],
@@ -158,80 +158,83 @@ everywhere('repos', (bench) => {
     await rejects(change(`${group}/0123456789abcdef`, { name: 'x' }), Code.NOT_FOUND);
   });
 
-  test('lists by place and name, in order, with true totals', async () => {
-    const org = await bench.newGroup();
-    const team = await bench.newGroup(org);
+  test('repos are listed by hierarchy and name, in order, with exact totals', async () => {
+    const org = await fixture.newGroup();
+    const team = await fixture.newGroup(org);
     for (const name of ['b', 'a', 'c']) await newRepo({ name }, org);
     for (const name of ['a', 'd']) await newRepo({ name }, team);
     const below = { uidp: { descendantsOf: org } };
     assert.deepEqual(await namesIn({ ...below, orderBy: 'name' }), ['a', 'a', 'b', 'c', 'd']);
     assert.deepEqual(await namesIn({ uidp: { childrenOf: team }, orderBy: 'name desc' }), ['d', 'a']);
     assert.deepEqual(await namesIn({ ...below, name: 'a' }), ['a', 'a']);
-    const page = await bench.api.call(listRepos, { ...below, orderBy: 'created_at', pageSize: 2, skip: 1 });
+    const page = await fixture.api.call(listRepos, { ...below, orderBy: 'created_at', pageSize: 2, skip: 1 });
     assert.deepEqual([page.repos.map(({ name }) => name), page.totalCount, page.skipped], [['a', 'c'], 5n, 1]);
     assert.ok(page.nextPageToken);
   });
 
-  test('a deleted repo takes its tags and images along, and keeps a group from being deleted while it is there', async () => {
-    const parent = await bench.newGroup();
+  test('deleting a repo deletes its tags and images, and a group with a repo cannot be deleted', async () => {
+    const parent = await fixture.newGroup();
     const repo = await newRepo({ name: 'doomed' }, parent);
-    await withStore(bench.server, async (store) => {
-      for (const tag of ['latest', '1.2-r3', '1.2-20260801']) await pushImage(store, repo.uid, tag, { content: tag });
+    await withStore(fixture.server, async (store) => {
+      for (const tag of ['latest', '1.2-r3', '1.2-20260801']) await insertImage(store, repo.uid, tag, { content: tag });
     });
-    const error = await rejects(bench.api.call(deleteGroup, { uid: parent }), Code.FAILED_PRECONDITION);
+    const error = await rejects(fixture.api.call(deleteGroup, { uid: parent }), Code.FAILED_PRECONDITION);
     assert.match(error.message, /cannot delete group with child repos/);
-    await bench.api.call(deleteRepo, { uid: repo.uid });
-    await rejects(bench.api.call(getRepo, { uid: repo.uid }), Code.NOT_FOUND);
-    await rejects(bench.api.call(deleteRepo, { uid: repo.uid }), Code.NOT_FOUND);
-    assert.equal((await bench.api.call(listTags, { uidp: { descendantsOf: parent } })).totalCount, 0n);
+    await fixture.api.call(deleteRepo, { uid: repo.uid });
+    await rejects(fixture.api.call(getRepo, { uid: repo.uid }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(deleteRepo, { uid: repo.uid }), Code.NOT_FOUND);
+    assert.equal((await fixture.api.call(listTags, { uidp: { descendantsOf: parent } })).totalCount, 0n);
     for (const table of ['manifest', 'manifest_link', 'blob_link', 'tag_target', 'tag_history']) {
-      const left = await bench.db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE repo = $1`, repo.uid);
+      const left = await fixture.db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE repo = $1`, repo.uid);
       assert.equal(left?.n, 0, table);
     }
-    const events = await eventsAbout(bench.db, repo.uid);
+    const events = await eventsAbout(fixture.db, repo.uid);
     assert.deepEqual(events.at(-1)?.type, REPO_DELETED);
     await newRepo({ name: 'doomed' }, parent);
   });
 
-  test('the readme is a part of the repo', async () => {
+  test('the README is stored with the repo', async () => {
     const { uid, createTime } = await newRepo();
-    const empty = await bench.api.call(getRepoReadme, { uid });
+    const empty = await fixture.api.call(getRepoReadme, { uid });
     assert.equal(empty.content, '');
     assert.deepEqual([empty.uid, empty.createTime], [uid, createTime]);
 
     const content =
       '# Title\n\n<!-- note -->\n\n```go\nfunc main() {}\n```\n\n<img src="a.png" width="10" height="10">\n';
-    const written = await bench.api.call(updateRepoReadme, { repoReadme: { uid, content } });
+    const written = await fixture.api.call(updateRepoReadme, { repoReadme: { uid, content } });
     assert.equal(written.content, content);
-    assert.deepEqual(await bench.api.call(getRepoReadme, { uid }), written);
-    assert.deepEqual((await bench.api.call(getRepo, { uid })).updateTime, written.updateTime);
+    assert.deepEqual(await fixture.api.call(getRepoReadme, { uid }), written);
+    assert.deepEqual((await fixture.api.call(getRepo, { uid })).updateTime, written.updateTime);
     assert.deepEqual(
-      (await eventsAbout(bench.db, uid)).map(({ type, bodyType }) => [type, bodyType?.split('.').at(-1)]),
+      (await eventsAbout(fixture.db, uid)).map(({ type, bodyType }) => [type, bodyType?.split('.').at(-1)]),
       [
         [REPO_CREATED, 'Repo'],
         [REPO_UPDATED, 'RepoReadme'],
       ],
     );
     await change(uid, { description: 'the readme stays' });
-    assert.equal((await bench.api.call(getRepoReadme, { uid })).content, content);
-    const cleared = await bench.api.call(updateRepoReadme, { repoReadme: { uid }, updateMask: { paths: ['content'] } });
+    assert.equal((await fixture.api.call(getRepoReadme, { uid })).content, content);
+    const cleared = await fixture.api.call(updateRepoReadme, {
+      repoReadme: { uid },
+      updateMask: { paths: ['content'] },
+    });
     assert.equal(cleared.content, '');
-    await rejects(bench.api.call(getRepoReadme, { uid: `${group}/0123456789abcdef` }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(getRepoReadme, { uid: `${group}/0123456789abcdef` }), Code.NOT_FOUND);
   });
 
-  test('a readme with active content is refused, and says where', async () => {
+  test('a README with active content is refused', async () => {
     const { uid } = await newRepo();
     for (const content of ['<script>alert(1)</script>', '[x](javascript:alert(1))', 'a'.repeat(200_000)]) {
       const error = await rejects(
-        bench.api.call(updateRepoReadme, { repoReadme: { uid, content } }),
+        fixture.api.call(updateRepoReadme, { repoReadme: { uid, content } }),
         Code.INVALID_ARGUMENT,
       );
       assert.deepEqual(error.fields, ['content']);
     }
   });
 
-  test('a repo that follows another has its labels, and they can be changed only there', async () => {
-    const parent = await bench.newGroup();
+  test('a synced repo has the labels of its source, and they can be changed only there', async () => {
+    const parent = await fixture.newGroup();
     const source = await newRepo({ name: 'upstream', bundles: ['base'], aliases: ['a:b'] }, parent);
     const follower = await newRepo({ name: 'mirror', syncConfig: { source: source.uid, uniqueTags: true } }, parent);
     assert.equal(follower.syncConfig?.source, source.uid);
@@ -246,8 +249,8 @@ everywhere('repos', (bench) => {
     await change(follower.uid, { bundles: ['base'], description: 'said again' });
 
     await change(source.uid, { bundles: ['fips'] });
-    assert.deepEqual((await bench.api.call(getRepo, { uid: follower.uid })).bundles, ['fips']);
-    const { repos: listed } = await bench.api.call(listRepos, { uidp: { childrenOf: parent }, name: 'mirror' });
+    assert.deepEqual((await fixture.api.call(getRepo, { uid: follower.uid })).bundles, ['fips']);
+    const { repos: listed } = await fixture.api.call(listRepos, { uidp: { childrenOf: parent }, name: 'mirror' });
     assert.deepEqual(listed[0]?.bundles, ['fips']);
 
     await rejects(change(source.uid, { syncConfig: { source: source.uid } }), Code.INVALID_ARGUMENT);
@@ -256,12 +259,12 @@ everywhere('repos', (bench) => {
     assert.deepEqual([freed.syncConfig, freed.bundles], [undefined, ['ai']]);
   });
 
-  test('a source can be a name or an image reference of a repo within reach', async () => {
-    const parent = await bench.newGroup();
-    // Paths cannot have the spaces that the names of our test groups have.
+  test('a source can be a name or an image reference of a repo in reach', async () => {
+    const parent = await fixture.newGroup();
+    // Paths cannot contain the spaces in the names of test groups.
     const path = `path-${parent.slice(-6)}`;
-    await bench.api.call(updateGroup, { group: { uid: parent, name: path } });
-    const { name: org } = await bench.api.call(getGroup, { uid: bench.org });
+    await fixture.api.call(updateGroup, { group: { uid: parent, name: path } });
+    const { name: org } = await fixture.api.call(getGroup, { uid: fixture.org });
     const name = `upstream-${parent.slice(-6)}`;
     const { uid } = await newRepo({ name }, parent);
     const references = [
@@ -277,11 +280,11 @@ everywhere('repos', (bench) => {
     const elsewhere = await newRepo({ syncConfig: { source: 'registry.example.com/elsewhere/app' } });
     assert.equal(elsewhere.syncConfig?.source, 'registry.example.com/elsewhere/app');
 
-    await newRepo({ name }, await bench.newGroup(parent));
+    await newRepo({ name }, await fixture.newGroup(parent));
     await rejects(newRepo({ syncConfig: { source: name } }), Code.INVALID_ARGUMENT);
-    // To somebody who cannot see it, it is a name like any other.
-    const editor = await callerWith(bench.server, 'editor', group);
-    const api = bench.as(await editor.token());
+    // For a caller that cannot see the repo, the source is just a name.
+    const editor = await callerWithRole(fixture.server, 'editor', group);
+    const api = fixture.as(await editor.token());
     const repo = { name: 'reaches-out', syncConfig: { source: `${org}/${path}/${name}` } };
     const { syncConfig } = await api.call(createRepo, { parent: group, repo });
     assert.equal(syncConfig?.source, repo.syncConfig.source);
@@ -291,19 +294,19 @@ everywhere('repos', (bench) => {
     );
   });
 
-  test('only who may can', async () => {
+  test('each method needs its capability', async () => {
     const { uid } = await newRepo();
-    const viewer = bench.as(await (await callerWith(bench.server, 'viewer', group)).token());
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', group)).token());
     assert.equal((await viewer.call(getRepo, { uid })).uid, uid);
     await viewer.call(getRepoReadme, { uid });
     await rejects(viewer.call(updateRepoReadme, { repoReadme: { uid, content: 'x' } }), Code.PERMISSION_DENIED);
     await rejects(viewer.call(createRepo, { parent: group, repo: { name: 'x' } }), Code.PERMISSION_DENIED);
     await rejects(viewer.call(updateRepo, { repo: { uid, description: 'x' } }), Code.PERMISSION_DENIED);
     await rejects(viewer.call(deleteRepo, { uid }), Code.PERMISSION_DENIED);
-    const editor = bench.as(await (await callerWith(bench.server, 'editor', group)).token());
+    const editor = fixture.as(await (await callerWithRole(fixture.server, 'editor', group)).token());
     await editor.call(updateRepo, { repo: { uid, description: 'x' } });
-    const nobody = bench.as(await (await stranger(bench.server, group)).token());
-    await rejects(nobody.call(getRepo, { uid }), Code.PERMISSION_DENIED);
-    assert.equal((await nobody.call(listRepos, {})).totalCount, 0n);
+    const unprivileged = fixture.as(await (await callerWithoutRole(fixture.server, group)).token());
+    await rejects(unprivileged.call(getRepo, { uid }), Code.PERMISSION_DENIED);
+    assert.equal((await unprivileged.call(listRepos, {})).totalCount, 0n);
   });
 });

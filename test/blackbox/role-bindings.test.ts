@@ -6,8 +6,8 @@ import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2
 import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import { builtinUid, callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 
 const {
@@ -22,32 +22,32 @@ const { createIdentity, updateIdentity, deleteIdentity } = IdentitiesService.met
 const { createRole, updateRole, deleteRole } = RolesService.method;
 const { createGroup, updateGroup, deleteGroup, listGroups } = GroupsService.method;
 
-const VIEWER = builtinUid('viewer');
-const EDITOR = builtinUid('editor');
-const NOBODY = 'f'.repeat(40);
+const VIEWER = builtinRoleUid('viewer');
+const EDITOR = builtinRoleUid('editor');
+const MISSING_UID = 'f'.repeat(40);
 
-everywhere('role bindings', (bench) => {
+onEveryDatabaseAndWire('role bindings', (fixture) => {
   let group: string;
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
   });
 
   const identityIn = async (parent: string, name = 'machine') =>
-    (await bench.api.call(createIdentity, { parent, identity: { name } })).uid;
+    (await fixture.api.call(createIdentity, { parent, identity: { name } })).uid;
 
   const bind = (identityUid: string, roleUid: string, parent = group) =>
-    bench.api.call(createRoleBinding, { parent, roleBinding: { identityUid, roleUid } });
+    fixture.api.call(createRoleBinding, { parent, roleBinding: { identityUid, roleUid } });
 
   const eventsOf = async (subject: string) => {
-    const rows = await bench.db.all<{ type: string; scope: string; body_type: string }>(
+    const rows = await fixture.db.all<{ type: string; scope: string; body_type: string }>(
       'SELECT type, scope, body_type FROM outbox WHERE subject = $1 ORDER BY id',
       subject,
     );
     return rows.map((row) => ({ ...row }));
   };
 
-  test('a binding comes with its identity, group and role, as they are now', async () => {
-    const { api, org } = bench;
+  test('a binding contains the current identity, group and role', async () => {
+    const { api, org } = fixture;
     const { uid: parent } = await api.call(createGroup, {
       parent: org,
       group: { name: `hydrated ${group.slice(-4)}`, description: 'of people' },
@@ -95,27 +95,27 @@ everywhere('role bindings', (bench) => {
     assert.deepEqual(again.updateTime, binding.updateTime);
   });
 
-  test('an identity and a role are needed', async () => {
+  test('a binding needs an identity and a role', async () => {
     const identity = await identityIn(group);
     const bad = async (identityUid: string, roleUid: string, ...fields: string[]) =>
       assert.deepEqual((await rejects(bind(identityUid, roleUid), Code.INVALID_ARGUMENT)).fields, fields);
     await bad('', '', 'identity_uid', 'role_uid');
     await bad(identity, '', 'role_uid');
     await bad('me', 'owner', 'identity_uid', 'role_uid');
-    await bad(NOBODY, VIEWER, 'identity_uid');
+    await bad(MISSING_UID, VIEWER, 'identity_uid');
     await bad(`${group}/${'0'.repeat(16)}`, VIEWER, 'identity_uid');
-    await bad(identity, NOBODY, 'role_uid');
+    await bad(identity, MISSING_UID, 'role_uid');
     await bad(identity, `${group}/${'0'.repeat(16)}`, 'role_uid');
   });
 
-  test('an identity is bound in its own group and below, with the roles known there', async () => {
-    const { api } = bench;
-    const [here, beside] = [await bench.newGroup(group), await bench.newGroup(group)];
-    const below = await bench.newGroup(here);
+  test('an identity can be bound in its group and descendants, with the roles that exist there', async () => {
+    const { api } = fixture;
+    const [here, sibling] = [await fixture.newGroup(group), await fixture.newGroup(group)];
+    const below = await fixture.newGroup(here);
     const role = (parent: string) =>
       api.call(createRole, { parent, role: { name: 'lister', capabilities: [Capability.CAP_IAM_GROUPS_LIST] } });
     const identity = await identityIn(here);
-    const [inGroup, inHere, inBelow, inBeside] = await Promise.all([group, here, below, beside].map(role));
+    const [inGroup, inHere, inBelow, inBeside] = await Promise.all([group, here, below, sibling].map(role));
     assert.ok(inGroup && inHere && inBelow && inBeside);
 
     for (const { uid } of [inGroup, inHere]) assert.equal((await bind(identity, uid, here)).role?.uid, uid);
@@ -124,9 +124,9 @@ everywhere('role bindings', (bench) => {
       const error = await rejects(bind(identity, uid, here), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, ['role_uid']);
     }
-    // The same answer for an identity that is not there: what exists elsewhere is nobody's business.
+    // A missing identity gets the same error, so that it does not reveal what exists.
     const absent = `${here}/${'0'.repeat(16)}`;
-    for (const parent of [group, beside]) {
+    for (const parent of [group, sibling]) {
       for (const uid of [identity, absent]) {
         const error = await rejects(bind(uid, VIEWER, parent), Code.INVALID_ARGUMENT);
         assert.deepEqual(error.fields, ['identity_uid']);
@@ -135,15 +135,15 @@ everywhere('role bindings', (bench) => {
     }
   });
 
-  test('a person is bound anywhere', async () => {
-    const { api, org } = bench;
-    const { roleBindings } = await api.call(listRoleBindings, { group: org, role: builtinUid('operator') });
+  test('a person can be bound anywhere', async () => {
+    const { api, org } = fixture;
+    const { roleBindings } = await api.call(listRoleBindings, { group: org, role: builtinRoleUid('operator') });
     const person = roleBindings.find(({ identityUid }) => !identityUid.includes('/'))?.identityUid ?? assert.fail();
-    assert.equal((await bind(person, VIEWER, await bench.newGroup(group))).identity?.name, 'owner');
+    assert.equal((await bind(person, VIEWER, await fixture.newGroup(group))).identity?.name, 'owner');
   });
 
-  test('what is deleted meanwhile is never bound', async () => {
-    const { api } = bench;
+  test('a role or identity that is deleted concurrently is never bound', async () => {
+    const { api } = fixture;
     const roles = await Promise.all(
       Array.from({ length: 10 }, (_, i) => api.call(createRole, { parent: group, role: { name: `short-lived ${i}` } })),
     );
@@ -155,18 +155,18 @@ everywhere('role bindings', (bench) => {
       );
     for (const [i, { uid }] of roles.entries()) {
       const machine = await identityIn(group, `short-lived ${i}`);
-      const [bound, gone] = await Promise.all([
+      const [bound, deleted] = await Promise.all([
         succeeded(bind(identity, uid)),
         succeeded(api.call(deleteRole, { uid })),
       ]);
-      assert.notEqual(bound, gone);
+      assert.notEqual(bound, deleted);
       await Promise.all([succeeded(bind(machine, VIEWER)), api.call(deleteIdentity, { uid: machine })]);
       assert.equal((await api.call(listRoleBindings, { identity: machine })).totalCount, 0n);
     }
   });
 
-  test('a second binding that says the same is refused and names the first', async () => {
-    const { api } = bench;
+  test('a second equal binding is refused with the uid of the first', async () => {
+    const { api } = fixture;
     const identity = await identityIn(group);
     const first = await bind(identity, VIEWER);
     const error = await rejects(bind(identity, VIEWER), Code.ALREADY_EXISTS);
@@ -179,22 +179,22 @@ everywhere('role bindings', (bench) => {
     await bind(identity, EDITOR);
   });
 
-  test('the role and the identity of a binding can change', async () => {
-    const { api } = bench;
+  test('the role and the identity of a binding can be changed', async () => {
+    const { api } = fixture;
     const [one, other] = [await identityIn(group), await identityIn(group, 'other')];
     const { uid, createTime } = await bind(one, VIEWER);
     const promoted = await api.call(updateRoleBinding, { roleBinding: { uid, roleUid: EDITOR } });
     assert.equal(promoted.role?.name, 'editor');
     assert.equal(promoted.identityUid, one);
-    const handed = await api.call(updateRoleBinding, {
+    const moved = await api.call(updateRoleBinding, {
       roleBinding: { uid, identityUid: other, roleUid: VIEWER },
       updateMask: { paths: ['identity_uid'] },
     });
-    assert.equal(handed.identity?.name, 'other');
-    assert.equal(handed.role?.name, 'editor');
-    assert.deepEqual(handed.createTime, createTime);
+    assert.equal(moved.identity?.name, 'other');
+    assert.equal(moved.role?.name, 'editor');
+    assert.deepEqual(moved.createTime, createTime);
     assert.equal((await api.call(listRoleBindings, { identity: one })).totalCount, 0n);
-    assert.deepEqual((await api.call(listRoleBindings, { identity: other, role: EDITOR })).roleBindings, [handed]);
+    assert.deepEqual((await api.call(listRoleBindings, { identity: other, role: EDITOR })).roleBindings, [moved]);
 
     const update = (roleBinding: object, paths: string[]) =>
       api.call(updateRoleBinding, { roleBinding: { uid, ...roleBinding }, updateMask: { paths } });
@@ -202,13 +202,14 @@ everywhere('role bindings', (bench) => {
     assert.deepEqual((await rejects(update({ roleUid: VIEWER }, ['*']), Code.INVALID_ARGUMENT)).fields, [
       'identity_uid',
     ]);
-    assert.deepEqual((await rejects(update({ identityUid: NOBODY }, ['identity_uid']), Code.INVALID_ARGUMENT)).fields, [
-      'identity_uid',
-    ]);
+    assert.deepEqual(
+      (await rejects(update({ identityUid: MISSING_UID }, ['identity_uid']), Code.INVALID_ARGUMENT)).fields,
+      ['identity_uid'],
+    );
   });
 
-  test('deleting twice is fine and tells about it once', async () => {
-    const { api } = bench;
+  test('deleting a binding twice succeeds and emits one event', async () => {
+    const { api } = fixture;
     const { uid } = await bind(await identityIn(group), VIEWER);
     await api.call(deleteRoleBinding, { uid });
     await api.call(deleteRoleBinding, { uid });
@@ -219,10 +220,10 @@ everywhere('role bindings', (bench) => {
     );
   });
 
-  test('lists filter by identity, group and role, and page', async () => {
-    const { api } = bench;
-    const top = await bench.newGroup(group);
-    const below = await bench.newGroup(top);
+  test('bindings are filtered by identity, group and role, and paged', async () => {
+    const { api } = fixture;
+    const top = await fixture.newGroup(group);
+    const below = await fixture.newGroup(top);
     const machines = await Promise.all(Array.from({ length: 30 }, (_, i) => identityIn(top, `machine ${i}`)));
     const requests = machines.map((identityUid, i) => ({
       roleBinding: { identityUid, roleUid: i % 2 === 0 ? VIEWER : EDITOR },
@@ -242,10 +243,10 @@ everywhere('role bindings', (bench) => {
           pageToken,
           ...request,
         });
-        for (const { identity, group: place, role, identityUid, uid } of page.roleBindings) {
+        for (const { identity, group: boundGroup, role, identityUid, uid } of page.roleBindings) {
           assert.equal(identity?.uid, identityUid);
           assert.match(identity?.name ?? '', /^machine /);
-          assert.ok(place && uid.startsWith(`${place.uid}/`) && role?.name);
+          assert.ok(boundGroup && uid.startsWith(`${boundGroup.uid}/`) && role?.name);
           found.push(uid);
         }
         total = page.totalCount;
@@ -265,11 +266,11 @@ everywhere('role bindings', (bench) => {
     assert.equal(await all({ identity: machines[3], role: EDITOR, group: below }), 1);
   });
 
-  test('a list shows what the caller may see and nothing else', async () => {
-    const { as, server } = bench;
-    const [here, beside] = [await bench.newGroup(group), await bench.newGroup(group)];
-    const viewer = await callerWith(server, 'viewer', here);
-    const hidden = await bind(await identityIn(beside), VIEWER, beside);
+  test('a list contains only the bindings in reach of the caller', async () => {
+    const { as, server } = fixture;
+    const [here, sibling] = [await fixture.newGroup(group), await fixture.newGroup(group)];
+    const viewer = await callerWithRole(server, 'viewer', here);
+    const hidden = await bind(await identityIn(sibling), VIEWER, sibling);
     const caller = as(await viewer.token());
     const { roleBindings, totalCount } = await caller.call(listRoleBindings, {});
     assert.deepEqual(
@@ -282,9 +283,9 @@ everywhere('role bindings', (bench) => {
     await rejects(caller.call(deleteRoleBinding, { uid: hidden.uid }), Code.PERMISSION_DENIED);
   });
 
-  test('a batch makes up to 25, all or none', async () => {
-    const { api } = bench;
-    const parent = await bench.newGroup(group);
+  test('a batch creates up to 25 bindings, all or none', async () => {
+    const { api } = fixture;
+    const parent = await fixture.newGroup(group);
     const machines = await Promise.all(Array.from({ length: 26 }, (_, i) => identityIn(parent, `machine ${i}`)));
     const requests = machines.map((identityUid) => ({ roleBinding: { identityUid, roleUid: VIEWER } }));
     const count = async () => (await api.call(listRoleBindings, { uidp: { childrenOf: parent } })).totalCount;
@@ -302,7 +303,7 @@ everywhere('role bindings', (bench) => {
       'requests[3].role_binding.role_uid',
     );
     await refused(
-      { requests: [...some, { roleBinding: { identityUid: NOBODY } }], roleUid: VIEWER },
+      { requests: [...some, { roleBinding: { identityUid: MISSING_UID } }], roleUid: VIEWER },
       'requests[3].role_binding.identity_uid',
     );
     await refused({ requests: some, roleUid: EDITOR }, 'requests[0].role_binding.role_uid');
@@ -318,7 +319,9 @@ everywhere('role bindings', (bench) => {
       roleBindings.map(({ identity }) => identity?.uid),
       machines.slice(0, 25),
     );
-    assert.ok(roleBindings.every(({ group: place, role }) => place?.uid === parent && role?.name === 'viewer'));
+    assert.ok(
+      roleBindings.every(({ group: boundGroup, role }) => boundGroup?.uid === parent && role?.name === 'viewer'),
+    );
     assert.equal(await count(), 25n);
     const [, ...events] = await eventsOf(parent);
     assert.deepEqual(events, [
@@ -341,10 +344,10 @@ everywhere('role bindings', (bench) => {
     );
   });
 
-  test('bindings hold at once and end at once', async () => {
-    const { api, as, server } = bench;
-    const here = await bench.newGroup(group);
-    const machine = await callerWith(server, 'apk.push', here);
+  test('bindings take effect and end with the next request', async () => {
+    const { api, as, server } = fixture;
+    const here = await fixture.newGroup(group);
+    const machine = await callerWithRole(server, 'apk.push', here);
     const caller = as(await machine.token());
     const { uid } = await bind(machine.uid, EDITOR, here);
     assert.equal((await caller.call(listRoleBindings, {})).totalCount, 2n);
@@ -352,14 +355,14 @@ everywhere('role bindings', (bench) => {
     assert.equal((await caller.call(listRoleBindings, {})).totalCount, 0n);
   });
 
-  test('whoever founds an organization is bound to it, and can give it to others', async () => {
-    const { api } = bench;
+  test('the creator of an organization is bound to it and can bind others', async () => {
+    const { api } = fixture;
     const { uid: org } = await api.call(createGroup, { group: { name: `founded ${group.slice(-4)}` } });
     const { roleBindings } = await api.call(listRoleBindings, { group: org });
     assert.equal(roleBindings.length, 1);
     assert.equal(roleBindings[0]?.role?.name, 'operator');
     const identity = await identityIn(org);
-    const { uid } = await bind(identity, builtinUid('owner'), org);
+    const { uid } = await bind(identity, builtinRoleUid('owner'), org);
     const error = await rejects(api.call(deleteGroup, { uid: org }), Code.FAILED_PRECONDITION);
     assert.match(error.message, /cannot delete group with child (identities|role bindings)/);
     await api.call(deleteRoleBinding, { uid });
@@ -369,7 +372,7 @@ everywhere('role bindings', (bench) => {
   });
 
   test('a renamed custom role shows its new name', async () => {
-    const { api } = bench;
+    const { api } = fixture;
     const { uid: roleUid } = await api.call(createRole, { parent: group, role: { name: 'before' } });
     const { uid } = await bind(await identityIn(group), roleUid);
     await api.call(updateRole, { role: { uid: roleUid, name: 'after' } });

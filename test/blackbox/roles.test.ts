@@ -8,8 +8,8 @@ import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { type RoleSchema, RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
-import { builtinUid, callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { builtinRoleUid, callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { createRole, getRole, listRoles, updateRole, deleteRole } = RolesService.method;
@@ -18,19 +18,19 @@ const { listGroups } = GroupsService.method;
 
 const { CAP_IAM_GROUPS_LIST, CAP_IAM_GROUPS_CREATE, CAP_IAM_ROLES_LIST, CAP_REPO_INTERNAL_ADMIN } = Capability;
 
-everywhere('roles', (bench) => {
+onEveryDatabaseAndWire('roles', (fixture) => {
   let group: string;
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
   });
 
   const make = (role: MessageInitShape<typeof RoleSchema>, parent = group) =>
-    bench.api.call(createRole, { parent, role });
+    fixture.api.call(createRole, { parent, role });
 
-  test('the built-in roles are there for every caller', async () => {
-    const { api, as, server } = bench;
-    const anybody = as(await (await stranger(server, group)).token());
-    for (const caller of [api, anybody]) {
+  test('every caller can list the built-in roles', async () => {
+    const { api, as, server } = fixture;
+    const unprivileged = as(await (await callerWithoutRole(server, group)).token());
+    for (const caller of [api, unprivileged]) {
       const { roles } = await caller.call(listRoles, { uidp: { inRoot: true } });
       assert.deepEqual(
         roles.map(({ uid, name, description, capabilities }) => ({ uid, name, description, capabilities })),
@@ -44,22 +44,22 @@ everywhere('roles', (bench) => {
       assert.equal(another, undefined);
       assert.deepEqual(await caller.call(getRole, { uid: viewer.uid }), viewer);
     }
-    const all = await anybody.call(listRoles, {});
+    const all = await unprivileged.call(listRoles, {});
     assert.equal(all.roles.length, builtinRoles.length);
     assert.equal(all.totalCount, BigInt(builtinRoles.length));
     await rejects(api.call(listRoles, {}, {}), Code.UNAUTHENTICATED);
-    await rejects(api.call(getRole, { uid: builtinUid('viewer') }, {}), Code.UNAUTHENTICATED);
+    await rejects(api.call(getRole, { uid: builtinRoleUid('viewer') }, {}), Code.UNAUTHENTICATED);
   });
 
-  test('nobody changes or deletes a built-in role', async () => {
-    const uid = builtinUid('viewer');
-    await rejects(bench.api.call(updateRole, { role: { uid, name: 'mine' } }), Code.PERMISSION_DENIED);
-    await rejects(bench.api.call(deleteRole, { uid }), Code.PERMISSION_DENIED);
-    assert.equal((await bench.api.call(getRole, { uid })).name, 'viewer');
+  test('built-in roles cannot be updated or deleted', async () => {
+    const uid = builtinRoleUid('viewer');
+    await rejects(fixture.api.call(updateRole, { role: { uid, name: 'mine' } }), Code.PERMISSION_DENIED);
+    await rejects(fixture.api.call(deleteRole, { uid }), Code.PERMISSION_DENIED);
+    assert.equal((await fixture.api.call(getRole, { uid })).name, 'viewer');
   });
 
   test('a custom role can be read, listed, changed and deleted', async () => {
-    const { api } = bench;
+    const { api } = fixture;
     const role = await make({ name: 'life', description: 'first', capabilities: [CAP_IAM_GROUPS_LIST] });
     assert.match(role.uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
     assert.ok(role.createTime);
@@ -81,7 +81,7 @@ everywhere('roles', (bench) => {
     await rejects(api.call(deleteRole, { uid: role.uid }), Code.NOT_FOUND);
   });
 
-  test('capabilities are kept once each, by number; a role may have none', async () => {
+  test('capabilities are stored once each, sorted by number, and a role can have none', async () => {
     const { capabilities } = await make({
       name: 'untidy',
       capabilities: [CAP_IAM_ROLES_LIST, CAP_IAM_GROUPS_LIST, CAP_IAM_ROLES_LIST, CAP_IAM_GROUPS_CREATE],
@@ -90,11 +90,11 @@ everywhere('roles', (bench) => {
     assert.deepEqual((await make({ name: 'empty' })).capabilities, []);
   });
 
-  test('says which field is wrong', async () => {
-    const bad = async (role: MessageInitShape<typeof RoleSchema>, field: string, says: RegExp) => {
+  test('validation errors name the invalid field', async () => {
+    const bad = async (role: MessageInitShape<typeof RoleSchema>, field: string, pattern: RegExp) => {
       const error = await rejects(make(role), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, [field]);
-      assert.match(error.message, says);
+      assert.match(error.message, pattern);
     };
     await bad({}, 'name', /is required/);
     await bad({ name: 'Upper' }, 'name', /must match/);
@@ -110,12 +110,12 @@ everywhere('roles', (bench) => {
       'capabilities[0]',
       /requires internal in the same role/,
     );
-    assert.deepEqual((await rejects(bench.api.call(getRole, { uid: 'x' }), Code.INVALID_ARGUMENT)).fields, ['uid']);
+    assert.deepEqual((await rejects(fixture.api.call(getRole, { uid: 'x' }), Code.INVALID_ARGUMENT)).fields, ['uid']);
   });
 
-  test('names are not unique', async () => {
+  test('role names need not be unique', async () => {
     const [one, other] = [await make({ name: 'twin' }), await make({ name: 'twin' })];
-    const { roles } = await bench.api.call(listRoles, { name: 'twin', uidp: { descendantsOf: group } });
+    const { roles } = await fixture.api.call(listRoles, { name: 'twin', uidp: { descendantsOf: group } });
     assert.deepEqual(
       roles.map(({ uid }) => uid),
       [one.uid, other.uid].sort(),
@@ -123,12 +123,12 @@ everywhere('roles', (bench) => {
     assert.ok((await make({ name: 'viewer' })).uid.startsWith(group));
   });
 
-  test('a custom role is known to those who may list roles in its group', async () => {
-    const { as, server } = bench;
-    const [here, elsewhere] = [await bench.newGroup(group), await bench.newGroup(group)];
+  test('a custom role is visible to callers that may list roles in its group', async () => {
+    const { as, server } = fixture;
+    const [here, elsewhere] = [await fixture.newGroup(group), await fixture.newGroup(group)];
     const mine = await make({ name: 'mine' }, here);
     const theirs = await make({ name: 'theirs' }, elsewhere);
-    const viewer = as(await (await callerWith(server, 'viewer', here)).token());
+    const viewer = as(await (await callerWithRole(server, 'viewer', here)).token());
     assert.deepEqual(await viewer.call(getRole, { uid: mine.uid }), mine);
     const { roles, totalCount } = await viewer.call(listRoles, { pageSize: 200 });
     assert.equal(totalCount, BigInt(builtinRoles.length + 1));
@@ -140,10 +140,10 @@ everywhere('roles', (bench) => {
     }
   });
 
-  test('a role in use stays', async () => {
-    const { api, server } = bench;
+  test('a role in use cannot be deleted', async () => {
+    const { api, server } = fixture;
     const { uid } = await make({ name: 'in use', capabilities: [CAP_IAM_GROUPS_LIST] });
-    const { uid: identity } = await callerWith(server, uid, group);
+    const { uid: identity } = await callerWithRole(server, uid, group);
     const error = await rejects(api.call(deleteRole, { uid }), Code.FAILED_PRECONDITION);
     assert.equal(error.message, 'Precondition failed: cannot delete role with role bindings');
     assert.deepEqual(error.detail('PreconditionFailure')?.violations, [
@@ -155,10 +155,10 @@ everywhere('roles', (bench) => {
     await api.call(deleteRole, { uid });
   });
 
-  test('what a role allows holds for the very next request', async () => {
-    const { api, as, server } = bench;
+  test('changes of a role take effect with the next request', async () => {
+    const { api, as, server } = fixture;
     const { uid } = await make({ name: 'changing' });
-    const machine = await callerWith(server, uid, group);
+    const machine = await callerWithRole(server, uid, group);
     const caller = as(await machine.token());
     const seen = async () => (await caller.call(listGroups, {})).groups.length;
     assert.equal(await seen(), 0);
@@ -166,7 +166,7 @@ everywhere('roles', (bench) => {
     assert.notEqual(await seen(), 0);
     await api.call(updateRole, { role: { uid }, updateMask: { paths: ['capabilities'] } });
     assert.equal(await seen(), 0);
-    const roleBinding = { identityUid: machine.uid, roleUid: builtinUid('viewer') };
+    const roleBinding = { identityUid: machine.uid, roleUid: builtinRoleUid('viewer') };
     const binding = await api.call(createRoleBinding, { parent: group, roleBinding });
     assert.notEqual(await seen(), 0);
     await api.call(deleteRoleBinding, { uid: binding.uid });

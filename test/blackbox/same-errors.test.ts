@@ -10,7 +10,7 @@ import { CallError, type Client, wires } from '../support/wires.ts';
 const { createGroup, getGroup, listGroups, updateGroup, deleteGroup } = GroupsService.method;
 const [database] = databases;
 
-/** Every way to be refused, told the same way on both wires. */
+/** One case for each kind of error. */
 describe('an error carries the same details over REST and gRPC', () => {
   let server: TestServer;
   let clients: Client[];
@@ -55,8 +55,9 @@ describe('an error carries the same details over REST and gRPC', () => {
     'no uid': () => same(deleteGroup, { uid: '' }),
     'a malformed uid': () => same(getGroup, { uid: 'x/y' }),
     'a uid out of reach': () => same(getGroup, { uid: 'f'.repeat(40) }),
-    'a uid of nothing': () => same(getGroup, { uid: `${org}/${'f'.repeat(16)}` }),
-    'an update of nothing': () => same(updateGroup, { group: { uid: `${org}/${'f'.repeat(16)}`, name: 'fine' } }),
+    'a uid of a missing group': () => same(getGroup, { uid: `${org}/${'f'.repeat(16)}` }),
+    'an update of a missing group': () =>
+      same(updateGroup, { group: { uid: `${org}/${'f'.repeat(16)}`, name: 'fine' } }),
     'an unknown mask path': () => same(updateGroup, { group: { uid: org }, updateMask: { paths: ['nothing.here'] } }),
     'a mask of 1,000 paths': () =>
       same(updateGroup, { group: { uid: org }, updateMask: { paths: Array.from({ length: 1000 }, () => 'name') } }),
@@ -76,11 +77,11 @@ describe('an error carries the same details over REST and gRPC', () => {
     });
   }
 
-  test('every method of the contract refuses a stranger alike', async () => {
+  test('every method refuses an unauthenticated call with the same error', async () => {
     for (const { desc, access, routes } of methodTable(files)) {
       if (access === 'public' || access === 'optional') continue;
-      if (routes.length === 0) continue; // There is no other wire to be alike with.
-      // A path needs something in its variables to be a path of this method.
+      if (routes.length === 0) continue; // Served over gRPC only.
+      // The variables of a path must not be empty.
       const variables = [...(routes[0]?.template ?? '').matchAll(/\{(\w+)[=}]/g)].map(([, name = '']) => name);
       const fields = desc.input.fields.filter(({ name }) => variables.includes(name));
       const request = Object.fromEntries(fields.map(({ localName }) => [localName, 'x']));
@@ -89,7 +90,7 @@ describe('an error carries the same details over REST and gRPC', () => {
   });
 });
 
-/** All but the request id, which differs by nature. */
+/** The error without the request id, which differs for each request. */
 function comparable({ code, message, details }: CallError): object {
   return { code, message, details: details.map((detail): JsonObject => ({ ...detail, requestId: '' })) };
 }

@@ -12,7 +12,7 @@ import { acceptsScimToken } from '../../src/domains/iam/identity-providers/scim.
 import { find } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { builtinUid, callerWith } from '../support/callers.ts';
+import { builtinRoleUid, callerWithRole } from '../support/callers.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { databases } from '../support/databases.ts';
 import { assertNotStored, capturedLog, eventsAbout } from '../support/inspect.ts';
@@ -37,7 +37,7 @@ for (const database of databases) {
     let store: Store;
     before(async () => {
       server = await startTestServer(database, { log, clock: () => now });
-      store = await openStore(server.home);
+      store = await openStore(server.dataLocation);
     });
     after(async () => {
       await store.close();
@@ -48,13 +48,13 @@ for (const database of databases) {
       describe(`over ${wire.name}`, () => suite(wire.name.toLowerCase(), () => wire.connect(server.url, server.token)));
     }
 
-    test('no token is stored in the clear or logged', async () => {
+    test('no token is stored in plaintext or logged', async () => {
       assert.ok(tokens.length > 0 && lines.length > 0);
       await assertNotStored(store.reader, tokens);
       for (const token of tokens) assert.ok(!lines.join('').includes(token));
     });
 
-    test('the listing index agrees with what is stored', () => assertConsistent(store.reader));
+    test('the listing index matches the stored resources', () => assertConsistent(store.reader));
 
     function suite(prefix: string, connect: () => Client): void {
       let api: Client;
@@ -70,7 +70,7 @@ for (const database of databases) {
         const value = { issuer: 'https://login.example.com', clientId: 'wharf' };
         const identityProvider = {
           name: 'directory',
-          defaultRole: builtinUid('viewer'),
+          defaultRole: builtinRoleUid('viewer'),
           configuration: { case: 'oidc' as const, value },
         };
         return (await api.call(createIdentityProvider, { parent: org, identityProvider })).uid;
@@ -94,7 +94,7 @@ for (const database of databases) {
       const ms = (time: Timestamp | undefined) => time && timestampMs(time);
       const inMs = (duration: number) => timestampFromMs(now + duration);
 
-      test('a token is generated, rotated, paused and revoked', async () => {
+      test('a token can be generated, rotated, disabled and revoked', async () => {
         const uid = await make();
         const first = await generate(uid);
         assert.match(first.token, /^cgscim_[0-9a-f]{64}$/);
@@ -167,7 +167,7 @@ for (const database of databases) {
         assert.equal(events[0]?.bodyType, 'chainguard.platform.iam.v2.GenerateScimTokenResponse');
       });
 
-      test('one live token at a time; an expired one can be generated or regenerated anew', async () => {
+      test('there is one live token at a time, and an expired one can be replaced by generate or regenerate', async () => {
         const uid = await make();
         const first = await generate(uid, { expireTime: inMs(MINUTE) });
         await rejects(generate(uid), Code.FAILED_PRECONDITION, (error) => {
@@ -184,7 +184,7 @@ for (const database of databases) {
         assert.deepEqual([await accepts(uid, second.token), await accepts(uid, third.token)], [false, true]);
       });
 
-      test('a previous token ends no later than its successor', async () => {
+      test('a previous token expires no later than its successor', async () => {
         const uid = await make();
         const first = await generate(uid);
         const second = await regenerate(uid, first.etag, { expireTime: inMs(MINUTE) });
@@ -193,7 +193,7 @@ for (const database of databases) {
         assert.deepEqual([await accepts(uid, first.token), await accepts(uid, second.token)], [false, false]);
       });
 
-      test('a token may have no end', async () => {
+      test('a token can be generated without an expiry', async () => {
         const uid = await make();
         const { expireTime, etag } = await generate(uid, { neverExpires: true });
         assert.equal(expireTime, undefined);
@@ -203,7 +203,7 @@ for (const database of databases) {
         assert.equal(ms((await regenerate(uid, etag)).expireTime), now + 365 * DAY);
       });
 
-      test('another etag than the last one is ABORTED and changes nothing', async () => {
+      test('an outdated etag returns ABORTED and changes nothing', async () => {
         const uid = await make();
         const { etag: initial } = await scimOf(uid);
         const { token, etag } = await generate(uid);
@@ -218,7 +218,7 @@ for (const database of databases) {
         assert.equal(race.filter(({ status }) => status === 'fulfilled').length, 1);
       });
 
-      test('says what is wrong with a request', async () => {
+      test('validation errors name the invalid field', async () => {
         const uid = await make();
         await rejects(regenerate(uid, (await scimOf(uid)).etag), Code.FAILED_PRECONDITION);
         const fields = async (work: Promise<unknown>) => (await rejects(work, Code.INVALID_ARGUMENT)).fields;
@@ -239,15 +239,15 @@ for (const database of databases) {
         await rejects(api.call(revokeScimToken, { identityProviderUid: none }), Code.NOT_FOUND);
       });
 
-      test('revoking before there is a token is fine', async () => {
+      test('revoking succeeds before a token was generated', async () => {
         const uid = await make();
         await api.call(revokeScimToken, { identityProviderUid: uid });
         assert.equal((await scimOf(uid)).credentialState, CredentialState.NOT_ISSUED);
       });
 
-      test('only those who manage provisioning may', async () => {
+      test('a viewer cannot manage SCIM tokens', async () => {
         const uid = await make();
-        const viewer = await callerWith(server, 'viewer', org);
+        const viewer = await callerWithRole(server, 'viewer', org);
         const options = { token: await viewer.token() };
         await rejects(api.call(generateScimToken, { identityProviderUid: uid }, options), Code.PERMISSION_DENIED);
         await rejects(api.call(revokeScimToken, { identityProviderUid: uid }, options), Code.PERMISSION_DENIED);

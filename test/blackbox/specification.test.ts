@@ -9,7 +9,7 @@ import { ReposService } from '../../src/contract/gen/chainguard/platform/registr
 import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { AdvisoriesService } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { rejects } from '../support/rejects.ts';
 
 const repos = ReposService.method;
@@ -22,10 +22,10 @@ const groups = GroupsService.method;
 const VIEWER = '63921b2c44617e3f2603851537be0123af4a57d7';
 
 /** The operations table of section 4 of the specification, from top to bottom, and the rules of section 7. */
-everywhere('the specification', (bench) => {
+onEveryDatabaseAndWire('the specification', (fixture) => {
   test('section 4: repos and tags', async () => {
-    const { api } = bench;
-    const parent = await bench.newGroup();
+    const { api } = fixture;
+    const parent = await fixture.newGroup();
     const made = await api.call(repos.createRepo, { parent, repo: { name: 'nginx', description: 'a web server' } });
     await api.call(repos.createRepo, { parent, repo: { name: 'redis' } });
 
@@ -64,8 +64,8 @@ everywhere('the specification', (bench) => {
   });
 
   test('section 4: identities, roles and role bindings', async () => {
-    const { api } = bench;
-    const parent = await bench.newGroup();
+    const { api } = fixture;
+    const parent = await fixture.newGroup();
     const value = {
       iss: { case: 'issuer' as const, value: 'https://issuer.example.com' },
       sub: { case: 'subject' as const, value: 'robot' },
@@ -79,7 +79,7 @@ everywhere('the specification', (bench) => {
     assert.ok(identity.lastSeenTime && identity.createTime && identity.updateTime);
 
     const { roles } = await api.call(listRoles, { name: 'viewer' });
-    const viewer = roles.find(({ uid }) => uid === VIEWER) ?? assert.fail('there is a role named viewer');
+    const viewer = roles.find(({ uid }) => uid === VIEWER) ?? assert.fail('there is no role named viewer');
 
     const roleBinding = { identityUid: identity.uid, roleUid: viewer.uid };
     const binding = await api.call(bindings.createRoleBinding, { parent, roleBinding });
@@ -95,11 +95,16 @@ everywhere('the specification', (bench) => {
   });
 
   test('section 4: advisories', async () => {
-    const { api } = bench;
-    const group = await bench.newGroup();
+    const { api } = fixture;
+    const group = await fixture.newGroup();
     const names = ['openssl', 'zlib', 'curl'];
-    const given = names.map((name) => ({ artifactName: name, artifactType: 'apk', author: 'us', componentName: name }));
-    await api.call(AdvisoryImportsService.method.importAdvisories, { parent: group, advisories: given });
+    const imported = names.map((name) => ({
+      artifactName: name,
+      artifactType: 'apk',
+      author: 'us',
+      componentName: name,
+    }));
+    await api.call(AdvisoryImportsService.method.importAdvisories, { parent: group, advisories: imported });
     const uidp = { descendantsOf: group };
     const all = await api.call(advisories.listAdvisories, { uidp });
     assert.equal(all.totalCount, 3n);
@@ -114,8 +119,8 @@ everywhere('the specification', (bench) => {
   });
 
   test('section 7: errors', async () => {
-    const { api } = bench;
-    const parent = await bench.newGroup();
+    const { api } = fixture;
+    const parent = await fixture.newGroup();
     // Rule 1.
     for (const identity of [{}, { name: 'Not A Name' }]) {
       const error = await rejects(api.call(identities.createIdentity, { parent, identity }), Code.INVALID_ARGUMENT);

@@ -5,60 +5,60 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { type TagSchema, TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
-import { digestOf, pushImage, withStore } from '../support/images.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
+import { digestOf, insertImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { createTag, getTag, listTags, deleteTag } = TagsService.method;
 const { createRepo } = ReposService.method;
 
-everywhere('tags', (bench) => {
+onEveryDatabaseAndWire('tags', (fixture) => {
   let group: string;
   let repo: string;
   let digest: string;
 
   let repos = 0;
   const newRepo = async (parent = group) =>
-    (await bench.api.call(createRepo, { parent, repo: { name: `repo-${++repos}` } })).uid;
+    (await fixture.api.call(createRepo, { parent, repo: { name: `repo-${++repos}` } })).uid;
   const push = (to: string, tag: string | undefined, content = 'layer', now?: number) =>
-    withStore(bench.server, (store) => pushImage(store, to, tag, { content, ...(now !== undefined && { now }) }));
-  const tagIt = (tag: MessageInitShape<typeof TagSchema>, parent = repo) =>
-    bench.api.call(createTag, { parent, tag: { digest, ...tag } });
+    withStore(fixture.server, (store) => insertImage(store, to, tag, { content, ...(now !== undefined && { now }) }));
+  const newTag = (tag: MessageInitShape<typeof TagSchema>, parent = repo) =>
+    fixture.api.call(createTag, { parent, tag: { digest, ...tag } });
   const namesIn = async (request: MessageInitShape<typeof listTags.input>) =>
-    (await bench.api.call(listTags, { orderBy: 'name', ...request })).tags.map(({ name }) => name);
+    (await fixture.api.call(listTags, { orderBy: 'name', ...request })).tags.map(({ name }) => name);
 
   before(async () => {
-    group = await bench.newGroup();
+    group = await fixture.newGroup();
     repo = await newRepo();
     ({ digest } = await push(repo, undefined));
   });
 
-  test('a tag names an image of its repo', async () => {
-    const tag = await tagIt({ name: 'v1', deprecated: true, bundles: ['fips'] });
+  test('a tag points to an image of its repo', async () => {
+    const tag = await newTag({ name: 'v1', deprecated: true, bundles: ['fips'] });
     assert.match(tag.uid, new RegExp(`^${repo}/[0-9a-f]{16}$`));
     assert.deepEqual([tag.name, tag.digest, tag.deprecated, tag.bundles], ['v1', digest, true, ['fips']]);
     assert.ok(tag.createTime && tag.updateTime);
-    assert.deepEqual(await bench.api.call(getTag, { uid: tag.uid }), tag);
-    const [event] = await eventsAbout(bench.db, tag.uid);
+    assert.deepEqual(await fixture.api.call(getTag, { uid: tag.uid }), tag);
+    const [event] = await eventsAbout(fixture.db, tag.uid);
     assert.equal(event?.type, 'dev.chainguard.api.platform.registry.tag.created.v1');
-    assert.equal(event?.scope, bench.org, 'the events of tags belong to the organization');
+    assert.equal(event?.scope, fixture.org, 'the events of tags belong to the organization');
     assert.equal(event?.body?.digest, digest);
   });
 
-  test('its name must be free and its image there', async () => {
-    await tagIt({ name: 'once' });
-    await rejects(tagIt({ name: 'once' }), Code.ALREADY_EXISTS);
+  test('the name of a tag must be unused, and its image must exist in the repo', async () => {
+    await newTag({ name: 'once' });
+    await rejects(newTag({ name: 'once' }), Code.ALREADY_EXISTS);
     const missing = digestOf('missing');
-    await rejects(tagIt({ name: 'a', digest: missing }), Code.INVALID_ARGUMENT, (e) =>
+    await rejects(newTag({ name: 'a', digest: missing }), Code.INVALID_ARGUMENT, (e) =>
       assert.deepEqual(e.fields, ['digest']),
     );
     // The same image in another repo is not in this one.
     const other = await newRepo();
-    await rejects(tagIt({ name: 'a' }, other), Code.INVALID_ARGUMENT);
-    await rejects(tagIt({ name: 'a' }, `${group}/0123456789abcdef`), Code.NOT_FOUND);
-    await rejects(tagIt({ name: 'a' }, group), Code.NOT_FOUND);
+    await rejects(newTag({ name: 'a' }, other), Code.INVALID_ARGUMENT);
+    await rejects(newTag({ name: 'a' }, `${group}/0123456789abcdef`), Code.NOT_FOUND);
+    await rejects(newTag({ name: 'a' }, group), Code.NOT_FOUND);
   });
 
   for (const [field, tag] of [
@@ -72,20 +72,20 @@ everywhere('tags', (bench) => {
     ['bundles[0]', { name: 'a', bundles: ['fancy'] }],
   ] as const) {
     test(`${field} is refused: ${JSON.stringify(tag).slice(0, 50)}`, async () => {
-      await rejects(tagIt(tag as never), Code.INVALID_ARGUMENT, (error) => assert.deepEqual(error.fields, [field]));
+      await rejects(newTag(tag as never), Code.INVALID_ARGUMENT, (error) => assert.deepEqual(error.fields, [field]));
     });
   }
 
-  test('a deleted tag leaves its image, and its name is free again', async () => {
-    const { uid } = await tagIt({ name: 'brief' });
-    await bench.api.call(deleteTag, { uid });
-    await rejects(bench.api.call(getTag, { uid }), Code.NOT_FOUND);
-    await rejects(bench.api.call(deleteTag, { uid }), Code.NOT_FOUND);
-    const [, event] = await eventsAbout(bench.db, uid);
+  test('deleting a tag keeps its image, and its name can be used again', async () => {
+    const { uid } = await newTag({ name: 'brief' });
+    await fixture.api.call(deleteTag, { uid });
+    await rejects(fixture.api.call(getTag, { uid }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(deleteTag, { uid }), Code.NOT_FOUND);
+    const [, event] = await eventsAbout(fixture.db, uid);
     assert.equal(event?.type, 'dev.chainguard.api.platform.registry.tag.deleted.v1');
-    assert.equal(event?.scope, bench.org);
-    assert.notEqual((await tagIt({ name: 'brief' })).uid, uid);
-    const history = await bench.db.all<{ digest: string | null }>(
+    assert.equal(event?.scope, fixture.org);
+    assert.notEqual((await newTag({ name: 'brief' })).uid, uid);
+    const history = await fixture.db.all<{ digest: string | null }>(
       'SELECT digest FROM tag_history WHERE repo = $1 AND name = $2 ORDER BY id',
       repo,
       'brief',
@@ -96,7 +96,7 @@ everywhere('tags', (bench) => {
     );
   });
 
-  test('lists leave out referrers, dates and epochs unless asked for them', async () => {
+  test('lists omit referrers, dates and epochs unless they are requested', async () => {
     const parent = await newRepo();
     const names = ['1.2', '1.2-20260801', '1.2-r3', 'latest', 'sha256-ab.sig'];
     for (const name of names) await push(parent, name, name);
@@ -113,18 +113,18 @@ everywhere('tags', (bench) => {
     assert.deepEqual(await namesIn({ uidp, ...everything }), names);
     assert.deepEqual(await namesIn({ uidp, name: '1.2-r3' }), []);
     assert.deepEqual(await namesIn({ uidp, name: '1.2-r3', includeEpochs: true }), ['1.2-r3']);
-    const page = await bench.api.call(listTags, { uidp, pageSize: 1 });
+    const page = await fixture.api.call(listTags, { uidp, pageSize: 1 });
     assert.equal(page.totalCount, 2n);
-    const next = await bench.api.call(listTags, { uidp, pageSize: 1, pageToken: page.nextPageToken });
+    const next = await fixture.api.call(listTags, { uidp, pageSize: 1, pageToken: page.nextPageToken });
     assert.notEqual(next.tags[0]?.uid, page.tags[0]?.uid);
     await rejects(
-      bench.api.call(listTags, { uidp, pageSize: 1, pageToken: page.nextPageToken, includeDates: true }),
+      fixture.api.call(listTags, { uidp, pageSize: 1, pageToken: page.nextPageToken, includeDates: true }),
       Code.INVALID_ARGUMENT,
     );
   });
 
-  test('lists by digest, by time and by place', async () => {
-    const above = await bench.newGroup(group);
+  test('tags are filtered by digest, update time and hierarchy', async () => {
+    const above = await fixture.newGroup(group);
     const [one, two] = [await newRepo(above), await newRepo(above)];
     const a = await push(one, 'a', 'same', 5000);
     await push(one, 'b', 'same', 6000);
@@ -142,22 +142,22 @@ everywhere('tags', (bench) => {
     assert.deepEqual(await namesIn({ ...below, updatedSince: between, digest: a.digest }), ['d']);
     assert.deepEqual(await namesIn({ ...below, orderBy: 'update_time desc' }), ['d', 'c', 'b', 'a']);
     assert.deepEqual(await namesIn({ uidp: { childrenOf: above } }), [], 'tags are children of repos only');
-    const { totalCount } = await bench.api.call(listTags, { ...below, updatedSince: timestampFromMs(6000) });
+    const { totalCount } = await fixture.api.call(listTags, { ...below, updatedSince: timestampFromMs(6000) });
     assert.equal(totalCount, 3n);
   });
 
-  test('a push moves a tag, and an annotation marks it', async () => {
+  test('a push moves a tag, and an annotation deprecates it', async () => {
     const to = await newRepo();
     const first = await push(to, 'latest', 'one', 5000);
-    const [before] = (await bench.api.call(listTags, { uidp: { childrenOf: to } })).tags;
-    const second = await withStore(bench.server, (store) =>
-      pushImage(store, to, 'latest', {
+    const [before] = (await fixture.api.call(listTags, { uidp: { childrenOf: to } })).tags;
+    const second = await withStore(fixture.server, (store) =>
+      insertImage(store, to, 'latest', {
         content: 'two',
         now: 9000,
         annotations: { 'dev.wharfinger.deprecated': 'true' },
       }),
     );
-    const [after, ...more] = (await bench.api.call(listTags, { uidp: { childrenOf: to } })).tags;
+    const [after, ...more] = (await fixture.api.call(listTags, { uidp: { childrenOf: to } })).tags;
     assert.deepEqual(more, []);
     assert.equal(after?.uid, before?.uid);
     assert.deepEqual([before?.digest, before?.deprecated], [first.digest, false]);
@@ -165,18 +165,20 @@ everywhere('tags', (bench) => {
     assert.deepEqual(after?.createTime, before?.createTime);
     assert.deepEqual(after?.updateTime, timestampFromMs(9000));
     await push(to, 'latest', 'three', 9500);
-    const [still] = (await bench.api.call(listTags, { uidp: { childrenOf: to } })).tags;
-    assert.equal(still?.deprecated, true, 'without the annotation it stays as it was');
+    const [still] = (await fixture.api.call(listTags, { uidp: { childrenOf: to } })).tags;
+    assert.equal(still?.deprecated, true, 'a push without the annotation does not change it');
   });
 
-  test('only who may can', async () => {
-    const { uid } = await tagIt({ name: 'guarded' });
-    const viewer = bench.as(await (await callerWith(bench.server, 'viewer', group)).token());
+  test('each method needs its capability', async () => {
+    const { uid } = await newTag({ name: 'guarded' });
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', group)).token());
     assert.equal((await viewer.call(getTag, { uid })).uid, uid);
     await rejects(viewer.call(createTag, { parent: repo, tag: { name: 'x', digest } }), Code.PERMISSION_DENIED);
     await rejects(viewer.call(deleteTag, { uid }), Code.PERMISSION_DENIED);
-    const elsewhere = bench.as(await (await callerWith(bench.server, 'owner', await bench.newGroup())).token());
-    await rejects(elsewhere.call(getTag, { uid }), Code.PERMISSION_DENIED);
-    assert.equal((await elsewhere.call(listTags, {})).totalCount, 0n);
+    const otherOwner = fixture.as(
+      await (await callerWithRole(fixture.server, 'owner', await fixture.newGroup())).token(),
+    );
+    await rejects(otherOwner.call(getTag, { uid }), Code.PERMISSION_DENIED);
+    assert.equal((await otherOwner.call(listTags, {})).totalCount, 0n);
   });
 });

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { TermsService } from '../../src/contract/gen/chainguard/platform/iam/v2/terms_pb.js';
-import { callerWith } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
 import { eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 
@@ -13,25 +13,25 @@ const { deleteGroup } = GroupsService.method;
 
 const ALL = ['guardener-tos.v1', 'sfdpa.v1', 'skills-tos.v1'];
 
-everywhere('terms', (bench) => {
-  const accept = (group: string, ...documentIds: string[]) => bench.api.call(acceptTerms, { group, documentIds });
+onEveryDatabaseAndWire('terms', (fixture) => {
+  const accept = (group: string, ...documentIds: string[]) => fixture.api.call(acceptTerms, { group, documentIds });
   const accepted = async (group: string, request: object = {}) =>
-    (await bench.api.call(listTermsAcceptances, { group, ...request })).termsAcceptances;
-  const announced = async (group: string) =>
-    (await eventsAbout(bench.db, group)).filter(({ type }) => type === 'dev.chainguard.api.iam.terms.accepted.v1');
+    (await fixture.api.call(listTermsAcceptances, { group, ...request })).termsAcceptances;
+  const acceptedEvents = async (group: string) =>
+    (await eventsAbout(fixture.db, group)).filter(({ type }) => type === 'dev.chainguard.api.iam.terms.accepted.v1');
 
-  test('accepting is recorded with who, where and when', async () => {
-    const group = await bench.newGroup();
-    const owner = await callerWith(bench.server, 'owner', group);
-    const answer = await bench
+  test('an acceptance is recorded with identity, organization and time', async () => {
+    const group = await fixture.newGroup();
+    const owner = await callerWithRole(fixture.server, 'owner', group);
+    const response = await fixture
       .as(await owner.token())
       .call(acceptTerms, { group, documentIds: ['sfdpa.v1', 'skills-tos.v1', 'sfdpa.v1'] });
-    assert.equal(answer.group, group);
-    assert.deepEqual(answer.documentIds, ['sfdpa.v1', 'skills-tos.v1']);
+    assert.equal(response.group, group);
+    assert.deepEqual(response.documentIds, ['sfdpa.v1', 'skills-tos.v1']);
     const found = await accepted(group, { orderBy: 'doc_id' });
     assert.deepEqual(
       found.map(({ docId, acceptedBy, orgUid }) => ({ docId, acceptedBy, orgUid })),
-      ['sfdpa.v1', 'skills-tos.v1'].map((docId) => ({ docId, acceptedBy: owner.uid, orgUid: bench.org })),
+      ['sfdpa.v1', 'skills-tos.v1'].map((docId) => ({ docId, acceptedBy: owner.uid, orgUid: fixture.org })),
     );
     for (const { uid, createTime, updateTime } of found) {
       assert.match(uid, new RegExp(`^${group}/[0-9a-f]{16}$`));
@@ -39,14 +39,14 @@ everywhere('terms', (bench) => {
     }
   });
 
-  test('accepting again changes nothing, also when it happens at once', async () => {
-    const group = await bench.newGroup();
+  test('accepting again changes nothing, also concurrently', async () => {
+    const group = await fixture.newGroup();
     await Promise.all([accept(group, ...ALL), accept(group, ...ALL), accept(group, ...ALL)]);
     const first = await accepted(group);
     assert.equal(first.length, 3);
     assert.deepEqual((await accept(group, 'sfdpa.v1')).documentIds, ['sfdpa.v1']);
     assert.deepEqual(await accepted(group), first);
-    const [event, ...more] = await announced(group);
+    const [event, ...more] = await acceptedEvents(group);
     assert.deepEqual(more, []);
     assert.equal(event?.scope, group);
     assert.deepEqual(event?.extensions, { group });
@@ -54,20 +54,20 @@ everywhere('terms', (bench) => {
     assert.deepEqual(event?.body, { group, documentIds: ALL });
   });
 
-  test('what is new is announced, beside what was accepted before', async () => {
-    const group = await bench.newGroup();
+  test('newly accepted documents emit an event', async () => {
+    const group = await fixture.newGroup();
     await accept(group, 'sfdpa.v1');
     await accept(group, ...ALL);
-    assert.equal((await announced(group)).length, 2);
+    assert.equal((await acceptedEvents(group)).length, 2);
     assert.equal((await accepted(group)).length, 3);
   });
 
-  test('a list is of one group, in pages', async () => {
-    const group = await bench.newGroup();
-    const child = await bench.newGroup(group);
+  test('acceptances are listed for one group, in pages', async () => {
+    const group = await fixture.newGroup();
+    const child = await fixture.newGroup(group);
     await accept(group, ...ALL);
     await accept(child, 'sfdpa.v1');
-    const page = await bench.api.call(listTermsAcceptances, { group, orderBy: 'doc_id desc', pageSize: 2 });
+    const page = await fixture.api.call(listTermsAcceptances, { group, orderBy: 'doc_id desc', pageSize: 2 });
     assert.deepEqual(
       page.termsAcceptances.map(({ docId }) => docId),
       ['skills-tos.v1', 'sfdpa.v1'],
@@ -78,34 +78,34 @@ everywhere('terms', (bench) => {
       rest.map(({ docId }) => docId),
       ['guardener-tos.v1'],
     );
-    const skipping = await bench.api.call(listTermsAcceptances, { group, orderBy: 'doc_id', skip: 2 });
+    const skipping = await fixture.api.call(listTermsAcceptances, { group, orderBy: 'doc_id', skip: 2 });
     assert.equal(skipping.skipped, 2);
     assert.deepEqual(
       skipping.termsAcceptances.map(({ docId }) => docId),
       ['skills-tos.v1'],
     );
     const foreign = { group: child, orderBy: 'doc_id desc', pageToken: page.nextPageToken };
-    const error = await rejects(bench.api.call(listTermsAcceptances, foreign), Code.INVALID_ARGUMENT);
+    const error = await rejects(fixture.api.call(listTermsAcceptances, foreign), Code.INVALID_ARGUMENT);
     assert.deepEqual(error.fields, ['page_token']);
   });
 
-  test('what cannot be accepted is named', async () => {
-    const group = await bench.newGroup();
+  test('validation errors name the invalid documents', async () => {
+    const group = await fixture.newGroup();
     const fields = async (...documentIds: string[]) =>
       (await rejects(accept(group, ...documentIds), Code.INVALID_ARGUMENT)).fields;
     assert.deepEqual(await fields(), ['document_ids']);
     assert.deepEqual(await fields('sfdpa.v1', 'sfdpa.v2', ''), ['document_ids[1]', 'document_ids[2]']);
     assert.deepEqual(await accepted(group), []);
     await rejects(accept(`${group}/${'0'.repeat(16)}`, 'sfdpa.v1'), Code.NOT_FOUND);
-    const viewer = bench.as(await (await callerWith(bench.server, 'viewer', group)).token());
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', group)).token());
     await rejects(viewer.call(acceptTerms, { group, documentIds: ['sfdpa.v1'] }), Code.PERMISSION_DENIED);
     await viewer.call(listTermsAcceptances, { group });
-    await rejects(viewer.call(listTermsAcceptances, { group: bench.org }), Code.PERMISSION_DENIED);
+    await rejects(viewer.call(listTermsAcceptances, { group: fixture.org }), Code.PERMISSION_DENIED);
   });
 
-  test('what was accepted does not keep a group from being deleted', async () => {
-    const group = await bench.newGroup();
+  test('a group with acceptances can be deleted', async () => {
+    const group = await fixture.newGroup();
     await accept(group, ...ALL);
-    await bench.api.call(deleteGroup, { uid: group });
+    await fixture.api.call(deleteGroup, { uid: group });
   });
 });

@@ -4,22 +4,22 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { ComponentGraph_Edge_Type } from '../../src/contract/gen/platform/tenant/v1/sbom.platform_pb.js';
-import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
+import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import {
+  buildIndex,
+  buildManifest,
   CONFIG,
-  describe,
+  descriptorFor,
   IMAGE,
-  indexOf,
   LAYER,
   type Manifest,
-  manifestOf,
   ociClient,
 } from '../support/oci-client.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { method } = v1.Registry;
 
-const running = {
+const runtimeConfig = {
   User: '65532',
   ExposedPorts: { '8080/tcp': {} },
   Env: ['PATH=/bin', 7],
@@ -61,12 +61,12 @@ const cyclonedx = {
 
 let count = 0;
 
-everywhere('images in v1', (bench) => {
+onEveryDatabaseAndWire('images in v1', (fixture) => {
   const clients = new Set<ReturnType<typeof ociClient>>();
   after(() => clients.forEach((client) => void client.close()));
 
-  /** A repo with an image for two architectures, and the means to attach to it. */
-  async function pushed({ server, api, org }: Bench) {
+  /** Pushes an image for two architectures to a new repo, and returns functions that push more and attach to it. */
+  async function pushIndex({ server, api, org }: ApiFixture) {
     const client = ociClient(server.url, `Bearer ${server.token}`);
     clients.add(client);
     const leaf = `images-${++count}`;
@@ -77,30 +77,30 @@ everywhere('images in v1', (bench) => {
     };
     const imageFor = async (architecture: string) => {
       const config = Buffer.from(
-        JSON.stringify({ os: 'linux', architecture, config: { ...running, User: architecture } }),
+        JSON.stringify({ os: 'linux', architecture, config: { ...runtimeConfig, User: architecture } }),
       );
       const layer = Buffer.from(architecture);
-      const image = manifestOf({
+      const image = buildManifest({
         schemaVersion: 2,
         mediaType: IMAGE,
-        config: describe(CONFIG, config),
-        layers: [describe(LAYER, layer)],
+        config: descriptorFor(CONFIG, config),
+        layers: [descriptorFor(LAYER, layer)],
       } as { mediaType: string });
       await pushAll(image, config, layer);
       return image;
     };
     const [amd64, arm64] = [await imageFor('amd64'), await imageFor('arm64')];
-    const index = indexOf({ amd64, arm64 });
+    const index = buildIndex({ amd64, arm64 });
     await client.pushManifest(name, 'v1', index);
     const attach = async (to: Manifest, type: string, content: string) => {
       const [empty, blob] = [Buffer.from('{}'), Buffer.from(content)];
-      const referrer = manifestOf({
+      const referrer = buildManifest({
         schemaVersion: 2,
         mediaType: IMAGE,
         artifactType: type,
-        config: describe('application/vnd.oci.empty.v1+json', empty),
-        layers: [describe(type, blob)],
-        subject: describe(to.mediaType, to.bytes),
+        config: descriptorFor('application/vnd.oci.empty.v1+json', empty),
+        layers: [descriptorFor(type, blob)],
+        subject: descriptorFor(to.mediaType, to.bytes),
       } as { mediaType: string });
       await pushAll(referrer, empty, blob);
     };
@@ -108,9 +108,9 @@ everywhere('images in v1', (bench) => {
     return { repoId: repo?.id ?? assert.fail(), pushAll, index, amd64, arm64, attach };
   }
 
-  test('architectures, sizes and configuration', async () => {
-    const { api } = bench;
-    const { repoId, index, arm64 } = await pushed(bench);
+  test('architectures, sizes and configuration of an image are returned', async () => {
+    const { api } = fixture;
+    const { repoId, index, arm64 } = await pushIndex(fixture);
     const { digest } = index;
     assert.deepEqual((await api.call(method.getArchs, { repoId, digest })).archs, ['amd64', 'arm64']);
     const { size, arch } = await api.call(method.getSize, { repoId, digest, arch: 'arm64' });
@@ -129,12 +129,12 @@ everywhere('images in v1', (bench) => {
     await rejects(api.call(method.getImageConfig, { repoId, digest: 'sha256:x' }), Code.INVALID_ARGUMENT);
     // An index and its two images.
     assert.equal((await api.call(method.getManifestDigestCount, { parentId: repoId })).count, 3n);
-    assert.ok((await api.call(method.getManifestDigestCount, { parentId: bench.org })).count >= 3n);
+    assert.ok((await api.call(method.getManifestDigestCount, { parentId: fixture.org })).count >= 3n);
   });
 
-  test('bills of materials come from what is attached', async () => {
-    const { api } = bench;
-    const { repoId, index, amd64, arm64, attach } = await pushed(bench);
+  test('SBOMs are read from attached artifacts', async () => {
+    const { api } = fixture;
+    const { repoId, index, amd64, arm64, attach } = await pushIndex(fixture);
     await rejects(api.call(method.getRawSbom, { repoId, digest: index.digest }), Code.NOT_FOUND);
     await attach(amd64, 'application/vnd.dev.cosign.simplesigning.v1+json', '{}');
     await attach(amd64, 'application/spdx+json', JSON.stringify(spdx));
@@ -159,8 +159,8 @@ everywhere('images in v1', (bench) => {
     assert.deepEqual([other.format, other.tool, other.digest], ['cyclonedx', 'syft 1', arm64.digest]);
   });
 
-  test('the packages of images, as far as there are bills of materials', async () => {
-    const { repoId, index, amd64, arm64, attach } = await pushed(bench);
+  test('the packages of images are listed from their SBOMs', async () => {
+    const { repoId, index, amd64, arm64, attach } = await pushIndex(fixture);
     await attach(amd64, 'application/spdx+json', JSON.stringify(spdx));
     await attach(arm64, 'application/spdx+json', '{"spdxVersion":');
     const items = [
@@ -168,7 +168,7 @@ everywhere('images in v1', (bench) => {
       { filter: { case: 'indexFilter' as const, value: { digest: index.digest, arch: 'arm64' } } },
       { filter: { case: 'imageDigest' as const, value: `sha256:${'0'.repeat(64)}` } },
     ];
-    const found = await bench.api.call(method.listManifestMetadata, { repoId, items });
+    const found = await fixture.api.call(method.listManifestMetadata, { repoId, items });
     assert.deepEqual(
       found.items.map(({ digest, pkgMetadata }) => [digest, pkgMetadata.map(({ purl, license }) => [purl, license])]),
       [
@@ -178,24 +178,24 @@ everywhere('images in v1', (bench) => {
     );
   });
 
-  test('a Helm chart tells of itself', async () => {
-    const { repoId, pushAll } = await pushed(bench);
+  test('the metadata of a Helm chart is returned', async () => {
+    const { repoId, pushAll } = await pushIndex(fixture);
     const chart = { name: 'app', version: '1.2.3', appVersion: '9', dependencies: [{ name: 'db', version: '~1' }] };
     const [config, layer] = [Buffer.from(JSON.stringify(chart)), Buffer.from('a chart')];
-    const manifest = manifestOf({
+    const manifest = buildManifest({
       schemaVersion: 2,
       mediaType: IMAGE,
-      config: describe('application/vnd.cncf.helm.config.v1+json', config),
-      layers: [describe('application/vnd.cncf.helm.chart.content.v1.tar+gzip', layer)],
+      config: descriptorFor('application/vnd.cncf.helm.config.v1+json', config),
+      layers: [descriptorFor('application/vnd.cncf.helm.chart.content.v1.tar+gzip', layer)],
     } as { mediaType: string });
     await pushAll(manifest, config, layer);
-    const found = await bench.api.call(method.getChart, { repoId, digest: manifest.digest });
+    const found = await fixture.api.call(method.getChart, { repoId, digest: manifest.digest });
     assert.deepEqual([found.name, found.version, found.appVersion], ['app', '1.2.3', '9']);
     assert.deepEqual(
       found.dependencies.map(({ name, version }) => [name, version]),
       [['db', '~1']],
     );
     assert.deepEqual(JSON.parse(found.raw), chart);
-    await rejects(bench.api.call(method.getImageConfig, { repoId, digest: manifest.digest }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(method.getImageConfig, { repoId, digest: manifest.digest }), Code.NOT_FOUND);
   });
 });

@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { newUid } from '../../src/base/uid.ts';
+import { newUid, parseUid } from '../../src/base/uid.ts';
 import {
   type Repo,
   RepoSchema,
@@ -13,18 +13,19 @@ import {
 import { Registry } from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { repos } from '../../src/domains/registry/repos/repos.ts';
 import { insertAll } from '../../src/resource/write.ts';
-import { callerWith } from '../support/callers.ts';
+import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
-import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
 import { withStore } from '../support/images.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { wires } from '../support/wires.ts';
 
-/** More than two pages of v2, which has 200 in one at most. */
+/** More than two pages of v2, which have at most 200 items. */
 const MANY = 450;
 
-/** Puts repos past the rules of the API, which allow no long descriptions. Answers their uids in order. */
-async function fill(server: TestServer, parent: string, description = '"quoted",\u2028]}'): Promise<string[]> {
+/** Inserts repos into the database, because the API allows no long descriptions. Returns their uids in order. */
+async function fill(server: TestServer, group: string, description = '"quoted",\u2028]}'): Promise<string[]> {
+  const parent = parseUid('group', group);
   const drafts = Array.from({ length: MANY }, (_, i) => ({
     message: create(RepoSchema, { name: `repo-${MANY - i}`, description }),
     uid: newUid(parent),
@@ -34,8 +35,8 @@ async function fill(server: TestServer, parent: string, description = '"quoted",
   return drafts.map(({ uid }) => uid).sort();
 }
 
-/** All of v2, page by page. */
-async function walk({ api }: Bench, descendantsOf: string): Promise<Repo[]> {
+/** Reads all pages of v2. */
+async function readAllPages({ api }: ApiFixture, descendantsOf: string): Promise<Repo[]> {
   const found: Repo[] = [];
   let pageToken = '';
   do {
@@ -46,28 +47,28 @@ async function walk({ api }: Bench, descendantsOf: string): Promise<Repo[]> {
   return found;
 }
 
-everywhere('long lists of v1', (bench) => {
-  test('a list has everything that the pages of v2 have, in their order', async () => {
-    const group = await bench.newGroup();
-    const [first, second] = [await bench.newGroup(group), await bench.newGroup(group)];
-    await fill(bench.server, first);
-    await fill(bench.server, second);
-    const all = await walk(bench, group);
+onEveryDatabaseAndWire('long lists of v1', (fixture) => {
+  test('a list contains all items of the pages of v2, in the same order', async () => {
+    const group = await fixture.newGroup();
+    const [first, second] = [await fixture.newGroup(group), await fixture.newGroup(group)];
+    await fill(fixture.server, first);
+    await fill(fixture.server, second);
+    const all = await readAllPages(fixture, group);
     assert.equal(all.length, 2 * MANY);
 
-    const { items } = await bench.api.call(Registry.method.listRepos, { uidp: { descendantsOf: group } });
+    const { items } = await fixture.api.call(Registry.method.listRepos, { uidp: { descendantsOf: group } });
     assert.deepEqual(
       items.map(({ id, name, description }) => [id, name, description]),
       all.map(({ uid, name, description }) => [uid, name, description]),
     );
 
-    const { items: inFirst } = await bench.api.call(Registry.method.listRepos, { uidp: { childrenOf: first } });
+    const { items: inFirst } = await fixture.api.call(Registry.method.listRepos, { uidp: { childrenOf: first } });
     assert.deepEqual(
       inFirst.map(({ id }) => id),
       all.map(({ uid }) => uid).filter((uid) => uid.startsWith(first)),
     );
 
-    const { items: named } = await bench.api.call(Registry.method.listRepos, {
+    const { items: named } = await fixture.api.call(Registry.method.listRepos, {
       uidp: { descendantsOf: group },
       name: 'repo-7',
     });
@@ -76,24 +77,24 @@ everywhere('long lists of v1', (bench) => {
       ['repo-7', 'repo-7'],
     );
 
-    const narrow = bench.as(await (await callerWith(bench.server, 'viewer', second)).token());
-    const { items: seen } = await narrow.call(Registry.method.listRepos, {});
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', second)).token());
+    const { items: seen } = await viewer.call(Registry.method.listRepos, {});
     assert.deepEqual(
       seen.map(({ id }) => id),
       all.map(({ uid }) => uid).filter((uid) => uid.startsWith(second)),
     );
-    const { items: none } = await narrow.call(Registry.method.listRepos, { uidp: { descendantsOf: first } });
+    const { items: none } = await viewer.call(Registry.method.listRepos, { uidp: { descendantsOf: first } });
     assert.deepEqual(none, []);
   });
 });
 
 for (const database of databases) {
-  test(`a list is read no faster than its client reads, on ${database.name}`, async (t) => {
+  test(`a list is read from the database no faster than its client reads it, on ${database.name}`, async (t) => {
     const server = await startTestServer(database);
     t.after(server.remove);
     const [rest = assert.fail()] = wires;
     const api = rest.connect(server.url, server.token);
-    // 13 MB, which is more than the sockets between the two hold.
+    // 13 MB, which is more than the buffers of the sockets.
     const uids = await fill(server, server.organization, 'x'.repeat(30_000));
     const last = uids.at(-1) ?? assert.fail();
 

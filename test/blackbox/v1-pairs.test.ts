@@ -1,39 +1,39 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { v1Files } from '../../src/contract/v1-files.ts';
+import { v1Files } from '../../src/contract/gen/files.js';
 import { advisories, artifacts, documents, resolvedReports, vulnerabilityMetadata } from '../pairs/advisories.ts';
-import { forEachPair } from '../pairs/all.ts';
+import { forEachVersionPair } from '../pairs/all.ts';
 import { identityMetadata, images, readmes, termsAcceptances } from '../pairs/documents.ts';
-import { type Bench, everywhere } from '../support/every-database-and-wire.ts';
-import { testPair } from '../support/pairs.ts';
-import { testReading } from '../support/read-pairs.ts';
+import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { testReadPair } from '../support/read-pairs.ts';
+import { testVersionPair } from '../support/version-pairs.ts';
 
-/** Services of v1 about nothing that v2 has: reports on images, and how callers come in. */
-const ALONE = ['auth.Auth', 'oidc.SecurityTokenService', 'ping.PingService', 'registry.Vulnerabilities'];
+/** Services of v1 without a counterpart in v2: reports on images, authentication and ping. */
+const V1_ONLY = ['auth.Auth', 'oidc.SecurityTokenService', 'ping.PingService', 'registry.Vulnerabilities'];
 
 const services = v1Files.flatMap((file) => file.services.map(({ typeName }) => typeName));
 
-everywhere('v1 and v2 of one resource', (bench) => {
+onEveryDatabaseAndWire('v1 and v2 of one resource', (fixture) => {
   const called = new Set<string>();
-  const noting: Bench = Object.create(bench, {
+  const recording: ApiFixture = Object.create(fixture, {
     api: {
-      get: (): Bench['api'] => ({
-        ...bench.api,
+      get: (): ApiFixture['api'] => ({
+        ...fixture.api,
         call(method, ...rest) {
           called.add(method.parent.typeName);
-          return bench.api.call(method, ...rest);
+          return fixture.api.call(method, ...rest);
         },
       }),
     },
   });
 
-  forEachPair((pair) => testPair(noting, pair));
-  for (const reading of [termsAcceptances, readmes, identityMetadata, images]) testReading(noting, reading);
-  for (const reading of [advisories, documents, vulnerabilityMetadata]) testReading(noting, reading);
-  for (const reading of [artifacts, resolvedReports]) testReading(noting, reading);
+  forEachVersionPair((pair) => testVersionPair(recording, pair));
+  for (const reading of [termsAcceptances, readmes, identityMetadata, images]) testReadPair(recording, reading);
+  for (const reading of [advisories, documents, vulnerabilityMetadata]) testReadPair(recording, reading);
+  for (const reading of [artifacts, resolvedReports]) testReadPair(recording, reading);
 
-  test('every service of v1 takes part', () => {
-    const left = services.filter((service) => !called.has(service));
-    assert.deepEqual(left.map((service) => service.replace('chainguard.platform.', '')).sort(), ALONE);
+  test('every service of v1 with a counterpart in v2 is tested', () => {
+    const untested = services.filter((service) => !called.has(service));
+    assert.deepEqual(untested.map((service) => service.replace('chainguard.platform.', '')).sort(), V1_ONLY);
   });
 });

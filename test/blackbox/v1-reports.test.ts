@@ -11,11 +11,11 @@ import {
   type VulnCountReport,
   Vulnerabilities,
 } from '../../src/contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
-import { callerWith, stranger } from '../support/callers.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
-import { OCI_INDEX, push, withStore } from '../support/images.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
+import { insertManifest, OCI_INDEX, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
-import { newRepo, type ScannedRepo } from '../support/scanned-repo.ts';
+import { newScannedRepo, type ScannedRepo } from '../support/scanned-repo.ts';
 import { grypeReport, trivyReport } from '../support/scans.ts';
 
 const { getVulnReport } = Registry.method;
@@ -24,12 +24,12 @@ const { listVulnCountReports, listCumulativeVulnCountReports } = Vulnerabilities
 
 const at = (time: string) => timestampFromDate(new Date(time));
 
-everywhere('v1 reports', (bench) => {
+onEveryDatabaseAndWire('v1 reports', (fixture) => {
   let repo: ScannedRepo;
   let one: { digest: string; contentSize: number };
   let two: { digest: string; contentSize: number };
   const first = {
-    found: [
+    findings: [
       { id: 'GHSA-x', aliases: ['CVE-2026-1'], severity: 'Critical', fixed: '3.0.2' },
       { id: 'GHSA-x', aliases: ['CVE-2026-1'], severity: 'Critical', fixed: '3.0.2', pkg: 'libssl' },
       { id: 'CVE-2026-2', severity: 'Negligible' },
@@ -38,20 +38,23 @@ everywhere('v1 reports', (bench) => {
   };
 
   before(async () => {
-    repo = await newRepo(bench);
-    one = await repo.image('one', 'latest', '2026-08-01T08:00:00Z');
-    two = await repo.image('two, and larger', 'latest', '2026-08-03T08:00:00Z');
-    await repo.scan(one.digest, first);
-    await repo.scan(
+    repo = await newScannedRepo(fixture);
+    one = await repo.addImage('one', 'latest', '2026-08-01T08:00:00Z');
+    two = await repo.addImage('two, and larger', 'latest', '2026-08-03T08:00:00Z');
+    await repo.importScan(one.digest, first);
+    await repo.importScan(
       one.digest,
-      { found: [{ id: 'CVE-2026-1', severity: 'HIGH' }], time: '2026-08-01T08:30:00Z' },
+      { findings: [{ id: 'CVE-2026-1', severity: 'HIGH' }], time: '2026-08-01T08:30:00Z' },
       trivyReport,
     );
-    await repo.scan(two.digest, { found: [{ id: 'CVE-2026-3', severity: 'Medium' }], time: '2026-08-03T09:00:00Z' });
+    await repo.importScan(two.digest, {
+      findings: [{ id: 'CVE-2026-3', severity: 'Medium' }],
+      time: '2026-08-03T09:00:00Z',
+    });
   });
 
   test('reports are listed by repo, image, tag, scanner and time, each vulnerability once', async () => {
-    const list = async (filter: object) => (await bench.api.call(listVulnReports, filter)).items;
+    const list = async (filter: object) => (await fixture.api.call(listVulnReports, filter)).items;
     const digests = async (filter: object) => (await list(filter)).map(({ digest }) => digest);
     assert.deepEqual(await digests({ repoId: repo.uid }), [two.digest, one.digest, one.digest]);
     assert.deepEqual(await digests({ repoId: repo.uid, tag: 'latest' }), [two.digest]);
@@ -74,20 +77,20 @@ everywhere('v1 reports', (bench) => {
     assert.equal(light?.severity, Severity.NEGLIGIBLE);
   });
 
-  test('an image is known by its digest alone, to those who may see it', async () => {
-    const own = await newRepo(bench);
-    const { digest } = await own.image(`only in ${own.name}`);
-    await own.scan(digest, first);
-    const viewer = bench.as(await (await callerWith(bench.server, 'viewer', own.group)).token());
-    const other = bench.as(await (await callerWith(bench.server, 'viewer', repo.group)).token());
+  test('an image can be given by its digest alone, if the caller can see it', async () => {
+    const ownRepo = await newScannedRepo(fixture);
+    const { digest } = await ownRepo.addImage(`only in ${ownRepo.name}`);
+    await ownRepo.importScan(digest, first);
+    const viewer = fixture.as(await (await callerWithRole(fixture.server, 'viewer', ownRepo.group)).token());
+    const other = fixture.as(await (await callerWithRole(fixture.server, 'viewer', repo.group)).token());
     assert.equal((await viewer.call(listVulnReports, { digest })).items.length, 1);
     assert.equal((await other.call(listVulnReports, { digest })).items.length, 0);
-    assert.equal((await other.call(listVulnReports, { repoId: own.uid })).items.length, 0);
+    assert.equal((await other.call(listVulnReports, { repoId: ownRepo.uid })).items.length, 0);
     await rejects(other.call(getRawVulnReport, { digest }), Code.NOT_FOUND);
     assert.ok((await viewer.call(getRawVulnReport, { digest })).rawReport);
   });
 
-  test('what cannot be found is asked for by name', async () => {
+  test('validation errors name the missing or invalid field', async () => {
     const fieldsOf = async (call: Promise<unknown>): Promise<readonly string[]> => {
       let fields: readonly string[] = [];
       await rejects(call, Code.INVALID_ARGUMENT, (error) => {
@@ -95,18 +98,18 @@ everywhere('v1 reports', (bench) => {
       });
       return fields;
     };
-    assert.deepEqual(await fieldsOf(bench.api.call(listVulnReports, {})), ['repo_id']);
-    assert.deepEqual(await fieldsOf(bench.api.call(listVulnReports, { tag: 'latest' })), ['repo_id']);
-    assert.deepEqual(await fieldsOf(bench.api.call(getRawVulnReport, {})), ['digest']);
-    assert.deepEqual(await fieldsOf(bench.api.call(listVulnCountReports, {})), ['repo']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(listVulnReports, {})), ['repo_id']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(listVulnReports, { tag: 'latest' })), ['repo_id']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(getRawVulnReport, {})), ['digest']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(listVulnCountReports, {})), ['repo']);
     const period = { from: at('2026-01-01T00:00:00Z'), to: at('2027-06-01T00:00:00Z') };
-    assert.deepEqual(await fieldsOf(bench.api.call(listVulnCountReports, { repo: repo.uid, ...period })), ['to']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(listVulnCountReports, { repo: repo.uid, ...period })), ['to']);
     const references = [{ repo: repo.uid, tag: 'a b' }];
-    assert.deepEqual(await fieldsOf(bench.api.call(listVulnCountReports, { references })), ['references[0].tag']);
+    assert.deepEqual(await fieldsOf(fixture.api.call(listVulnCountReports, { references })), ['references[0].tag']);
   });
 
-  test('the newest report on an image, match by match', async () => {
-    const report = await bench.api.call(getVulnReport, { repoId: repo.uid, digest: one.digest });
+  test('the newest report of an image is returned with all its matches', async () => {
+    const report = await fixture.api.call(getVulnReport, { repoId: repo.uid, digest: one.digest });
     assert.deepEqual([report.scanner?.name, report.scanner?.version], ['grype', '0.99.1']);
     assert.equal(report.vulnerabilityMatches.length, 3);
     const [match] = report.vulnerabilityMatches;
@@ -121,36 +124,36 @@ everywhere('v1 reports', (bench) => {
     assert.ok(report.reportGeneration && report.vulnerabilityDbLastBuildTime);
 
     const { contentSize, ...image } = one as typeof one & { mediaType: string; size: number };
-    const index = await withStore(bench.server, (store) =>
-      push(store, repo.uid, { mediaType: OCI_INDEX, manifests: [image] }),
+    const index = await withStore(fixture.server, (store) =>
+      insertManifest(store, repo.uid, { mediaType: OCI_INDEX, manifests: [image] }),
     );
-    const ofIndex = await bench.api.call(getVulnReport, { repoId: repo.uid, digest: index.digest });
+    const ofIndex = await fixture.api.call(getVulnReport, { repoId: repo.uid, digest: index.digest });
     assert.equal(ofIndex.id, report.id, 'an index has the reports of its images');
 
     const unknown = `sha256:${'0'.repeat(64)}`;
-    await rejects(bench.api.call(getVulnReport, { repoId: repo.uid, digest: unknown }), Code.NOT_FOUND);
-    const nobody = bench.as(await (await stranger(bench.server, repo.group)).token());
-    await rejects(nobody.call(getVulnReport, { repoId: repo.uid, digest: one.digest }), Code.PERMISSION_DENIED);
+    await rejects(fixture.api.call(getVulnReport, { repoId: repo.uid, digest: unknown }), Code.NOT_FOUND);
+    const unprivileged = fixture.as(await (await callerWithoutRole(fixture.server, repo.group)).token());
+    await rejects(unprivileged.call(getVulnReport, { repoId: repo.uid, digest: one.digest }), Code.PERMISSION_DENIED);
   });
 
-  test('a report comes back as it was sent', async () => {
-    const newest = await bench.api.call(getRawVulnReport, { digest: one.digest });
+  test('a raw report is returned unchanged', async () => {
+    const newest = await fixture.api.call(getRawVulnReport, { digest: one.digest });
     assert.deepEqual(JSON.parse(newest.rawReport), JSON.parse(JSON.stringify(grypeReport(first))));
-    const trivy = await bench.api.call(getRawVulnReport, { digest: one.digest, scanner: Scanner_Name.TRIVY });
+    const trivy = await fixture.api.call(getRawVulnReport, { digest: one.digest, scanner: Scanner_Name.TRIVY });
     assert.equal(JSON.parse(trivy.rawReport).ArtifactType, 'container_image');
     assert.ok(trivy.createdAt);
-    const again = await bench.api.call(getRawVulnReport, { digest: one.digest, createdAt: trivy.createdAt });
+    const again = await fixture.api.call(getRawVulnReport, { digest: one.digest, createdAt: trivy.createdAt });
     assert.equal(again.rawReport, trivy.rawReport);
     const createdAt = at('2026-08-01T08:31:00Z');
-    await rejects(bench.api.call(getRawVulnReport, { digest: one.digest, createdAt }), Code.NOT_FOUND);
+    await rejects(fixture.api.call(getRawVulnReport, { digest: one.digest, createdAt }), Code.NOT_FOUND);
   });
 
   const dayOf = ({ date }: VulnCountReport) => date && timestampDate(date).toISOString().slice(8, 10);
   const idsOf = (report: VulnCountReport) => [dayOf(report), report.cveIds.join(' ')];
 
-  test('counts by day are those of all scanners of the image that the tag pointed to', async () => {
+  test('daily counts include all scanners of the image that the tag pointed to', async () => {
     const period = { from: at('2026-07-31T00:00:00Z'), to: at('2026-08-03T00:00:00Z') };
-    const { items } = await bench.api.call(listVulnCountReports, { repo: repo.uid, tag: 'latest', ...period });
+    const { items } = await fixture.api.call(listVulnCountReports, { repo: repo.uid, tag: 'latest', ...period });
     assert.deepEqual(items.map(idsOf), [
       ['01', 'CVE-2026-1 CVE-2026-2'],
       ['02', 'CVE-2026-1 CVE-2026-2'],
@@ -164,16 +167,16 @@ everywhere('v1 reports', (bench) => {
     assert.deepEqual(counts, { CRITICAL: 1, HIGH: 0, MEDIUM: 0, LOW: 0, NEGLIGIBLE: 1, UNKNOWN: 0 });
 
     const references = [{ repo: repo.name, tag: 'latest' }, { repo: repo.uid }];
-    const both = await bench.api.call(listVulnCountReports, { references, from: period.to, to: period.to });
+    const both = await fixture.api.call(listVulnCountReports, { references, from: period.to, to: period.to });
     assert.deepEqual(
       both.items.map(({ repo }) => repo),
       [repo.name, repo.uid],
     );
   });
 
-  test('cumulative counts forget nothing', async () => {
+  test('cumulative counts include all earlier vulnerabilities', async () => {
     const period = { from: at('2026-08-02T00:00:00Z'), to: at('2026-08-04T00:00:00Z') };
-    const { items } = await bench.api.call(listCumulativeVulnCountReports, { repo: repo.uid, ...period });
+    const { items } = await fixture.api.call(listCumulativeVulnCountReports, { repo: repo.uid, ...period });
     const all = 'CVE-2026-1 CVE-2026-2 CVE-2026-3';
     assert.deepEqual(items.map(idsOf), [
       ['02', 'CVE-2026-1 CVE-2026-2'],
@@ -182,8 +185,8 @@ everywhere('v1 reports', (bench) => {
     ]);
   });
 
-  test('resolved vulnerabilities are those of v2', async () => {
-    const { items } = await bench.api.call(SecurityAdvisory.method.listResolvedVulnsReports, {
+  test('resolved vulnerabilities are the same as in v2', async () => {
+    const { items } = await fixture.api.call(SecurityAdvisory.method.listResolvedVulnsReports, {
       imageRefs: [{ repo: repo.uid, tags: ['latest'] }],
       from: at('2026-08-02T00:00:00Z'),
       to: at('2026-08-04T00:00:00Z'),
@@ -199,7 +202,7 @@ everywhere('v1 reports', (bench) => {
     );
     const backwards = { from: at('2026-08-02T00:00:00Z'), to: at('2026-08-01T00:00:00Z') };
     await rejects(
-      bench.api.call(SecurityAdvisory.method.listResolvedVulnsReports, backwards),
+      fixture.api.call(SecurityAdvisory.method.listResolvedVulnsReports, backwards),
       Code.INVALID_ARGUMENT,
       (error) => assert.deepEqual(error.fields, ['to']),
     );

@@ -8,25 +8,25 @@ import { Code } from '../../src/base/errors.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import { forEachPair } from '../pairs/all.ts';
+import { forEachVersionPair } from '../pairs/all.ts';
+import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { databases } from '../support/databases.ts';
-import { everywhere } from '../support/every-database-and-wire.ts';
 import { eventsAbout } from '../support/inspect.ts';
-import { testFormerName } from '../support/pairs.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { testV2beta1Name } from '../support/version-pairs.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const buf = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
 const { createGroup, getGroup, listGroups, updateGroup, deleteGroup } = GroupsService.method;
 
-// Which database there is makes no difference to what a method is called.
+// The names of methods do not depend on the database.
 describe('v2beta1', () => {
   let server: TestServer;
   let store: Store;
   before(async () => {
     server = await startTestServer(databases[0] ?? assert.fail());
-    store = await openStore(server.home);
+    store = await openStore(server.dataLocation);
   });
   after(async () => {
     await store.close();
@@ -47,7 +47,7 @@ describe('v2beta1', () => {
           id: `chainguard.platform.iam.v2beta1.GroupsService/${method.name}`,
         });
 
-      test('writes and reads what v2 does, with the same event', async () => {
+      test('v2beta1 reads and writes the same groups as v2, with the same events', async () => {
         const parent = server.organization;
         const made = await beta(createGroup, { parent, group: { name: `beta ${wire.name.toLowerCase()}` } });
         assert.deepEqual(await api.call(getGroup, { uid: made.uid }), made);
@@ -64,7 +64,7 @@ describe('v2beta1', () => {
         );
       });
 
-      test('pages and complains as v2 does', async () => {
+      test('v2beta1 has the same pages and errors as v2', async () => {
         const parent = server.organization;
         for (const name of ['one', 'two'])
           await beta(createGroup, { parent, group: { name: `page ${name} ${wire.name.toLowerCase()}` } });
@@ -79,13 +79,13 @@ describe('v2beta1', () => {
     });
   }
 
-  test('an independent tool finds and calls it by reflection', async () => {
+  test('buf finds and calls v2beta1 by reflection', async () => {
     const url = `${server.url}/chainguard.platform.ping.v2beta1.PingService/Ping`;
     const { stdout } = await promisify(execFile)(buf, ['curl', '--http2-prior-knowledge', '--protocol=grpc', url]);
     assert.deepEqual(JSON.parse(stdout), { response: 'pong' });
   });
 
-  test('the OpenAPI document has it beside v2', async () => {
+  test('the OpenAPI document has the same paths for v2beta1 and v2', async () => {
     const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: Record<string, object> };
     const pathsOf = (version: string) => Object.keys(paths).filter((path) => path.split('/')[2] === version);
     assert.deepEqual(
@@ -96,6 +96,6 @@ describe('v2beta1', () => {
   });
 });
 
-everywhere('v2beta1 and v2 of one resource', (bench) => {
-  forEachPair((pair) => testFormerName(bench, pair));
+onEveryDatabaseAndWire('v2beta1 and v2 of one resource', (fixture) => {
+  forEachVersionPair((pair) => testV2beta1Name(fixture, pair));
 });

@@ -7,13 +7,14 @@ import { GroupFilterSchema, GroupListSchema } from '../../src/contract/gen/platf
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { startServer } from '../../src/main.ts';
 import { databases } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
-import { silent } from '../support/server.ts';
+import { pollUntil } from '../support/poll-until.ts';
+import { silentLog } from '../support/server.ts';
 
-test('a client that waits for the server gets through a restart', async (t) => {
-  const home = await (databases[0] ?? assert.fail()).home();
-  t.after(() => home.remove());
-  const startAt = (listen: string) => startServer(loadConfig({ listen, data: home.dataDir }, {}), { log: silent });
+test('a client with wait-for-ready survives a restart of the server', async (t) => {
+  const dataLocation = await (databases[0] ?? assert.fail()).createDataLocation();
+  t.after(() => dataLocation.remove());
+  const startAt = (listen: string) =>
+    startServer(loadConfig({ listen, data: dataLocation.dataDir }, {}), { log: silentLog });
   const first = await startAt('127.0.0.1:0');
   const { host } = new URL(first.url);
   const client = new GrpcClient(host, credentials.createInsecure(), {
@@ -22,9 +23,9 @@ test('a client that waits for the server gets through a restart', async (t) => {
   });
   t.after(() => client.close());
   const metadata = new Metadata({ waitForReady: true });
-  metadata.set('authorization', `Bearer ${await mintOwnerToken(home.dataDir)}`);
+  metadata.set('authorization', `Bearer ${await mintOwnerToken(dataLocation.dataDir)}`);
 
-  let answered = 0;
+  let completed = 0;
   const list = () =>
     new Promise<string[]>((resolve, reject) => {
       client.makeUnaryRequest(
@@ -33,9 +34,9 @@ test('a client that waits for the server gets through a restart', async (t) => {
         (bytes: Buffer) => fromBinary(GroupListSchema, bytes),
         toBinary(GroupFilterSchema, create(GroupFilterSchema)),
         metadata,
-        { deadline: Date.now() + 20_000 },
+        { deadline: Date.now() + 120_000 },
         (error, found) => {
-          answered++;
+          completed++;
           if (error || !found) reject(error);
           else resolve(found.items.map(({ name }) => name));
         },
@@ -44,13 +45,13 @@ test('a client that waits for the server gets through a restart', async (t) => {
 
   const before = await list();
   await first.stop();
-  // The client sees the connection go before it asks again.
-  await until(
+  // The client must notice the closed connection before the next call.
+  await pollUntil(
     async () => client.getChannel().getConnectivityState(false),
     (state) => state !== 2,
   );
   const waiting = list();
-  assert.equal(answered, 1);
+  assert.equal(completed, 1);
   const second = await startAt(host);
   t.after(() => second.stop());
   assert.deepEqual(await waiting, before);

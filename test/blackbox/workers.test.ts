@@ -3,32 +3,32 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { mintOwnerToken, readOwner } from '../../src/identity/owner/owner-key.ts';
-import { builtinUid, stranger } from '../support/callers.ts';
-import { databases, type Home } from '../support/databases.ts';
-import { until } from '../support/eventually.ts';
+import { builtinRoleUid, callerWithoutRole } from '../support/callers.ts';
+import { type DataLocation, databases } from '../support/databases.ts';
+import { pollUntil } from '../support/poll-until.ts';
 import { type ServerProcess, spawnServer } from '../support/process.ts';
 
 const WORKERS = 2;
-/** More than workers, so that each gets some: they are dealt out in turn. */
+/** More than workers, so that each worker gets some. Connections are distributed to the workers in turn. */
 const CONNECTIONS = 4;
 const ROUNDS = 10;
 
-interface Answer {
+interface HttpResponse {
   readonly status: number;
   readonly text: string;
 }
 
-/** One connection that stays with the worker that it came to. */
+/** A single keep-alive connection, which stays with its worker. */
 function connection(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const send = async (verb: string, path: string, token: string, body?: object): Promise<Answer> => {
+  const send = async (verb: string, path: string, token: string, body?: object): Promise<HttpResponse> => {
     const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     request(`${url}${path}`, { agent, method: verb, headers }, resolve)
       .on('error', reject)
       .end(body && JSON.stringify(body));
-    const answer = await promise;
-    return { status: answer.statusCode ?? 0, text: await text(answer) };
+    const response = await promise;
+    return { status: response.statusCode ?? 0, text: await text(response) };
   };
   return { send, close: () => agent.destroy() };
 }
@@ -38,53 +38,57 @@ const workersIn = ({ log }: ServerProcess): number[] =>
 
 for (const database of databases) {
   describe(`several workers on ${database.name}`, () => {
-    let home: Home;
+    let dataLocation: DataLocation;
     let server: ServerProcess;
     let token: string;
     let org: string;
     let connections: ReturnType<typeof connection>[];
     before(async () => {
-      home = await database.home();
-      server = await spawnServer(home, { WHARF_WORKERS: String(WORKERS) });
-      await until(
+      dataLocation = await database.createDataLocation();
+      server = await spawnServer(dataLocation, { WHARF_WORKERS: String(WORKERS) });
+      await pollUntil(
         async () => workersIn(server).length,
         (count) => count === WORKERS,
       );
-      token = await mintOwnerToken(home.dataDir);
-      org = (await readOwner(home.dataDir))?.organization ?? assert.fail();
+      token = await mintOwnerToken(dataLocation.dataDir);
+      org = (await readOwner(dataLocation.dataDir))?.organization ?? assert.fail();
       connections = Array.from({ length: CONNECTIONS }, () => connection(server.url));
     });
     after(async () => {
       for (const one of connections) one.close();
       await server.kill();
-      await home.remove();
+      await dataLocation.remove();
     });
 
-    const onAll = async (verb: string, path: string, who: string): Promise<number[]> => {
-      const answers: number[] = [];
-      for (const { send } of connections) answers.push((await send(verb, path, who)).status);
-      return answers;
+    const onAll = async (verb: string, path: string, callerToken: string): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (const { send } of connections) statuses.push((await send(verb, path, callerToken)).status);
+      return statuses;
     };
 
-    test('what is revoked at one of them is gone with the next request to any', async () => {
-      const caller = await stranger({ url: server.url, token } as never, org);
-      const visitor = await caller.token();
+    test('a revocation at one worker takes effect with the next request to any worker', async () => {
+      const caller = await callerWithoutRole({ url: server.url, token } as never, org);
+      const callerToken = await caller.token();
       const [owner] = connections;
       assert.ok(owner);
-      const roleBinding = { identityUid: caller.uid, roleUid: builtinUid('viewer') };
-      const look = () => onAll('GET', `/iam/v2/groups/${org}`, visitor);
+      const roleBinding = { identityUid: caller.uid, roleUid: builtinRoleUid('viewer') };
+      const readOrg = () => onAll('GET', `/iam/v2/groups/${org}`, callerToken);
       for (let round = 0; round < ROUNDS; round++) {
-        assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
-        const made: Answer = await owner.send('POST', `/iam/v2/roleBindings/${org}`, token, roleBinding);
+        assert.deepEqual(await readOrg(), Array(CONNECTIONS).fill(403));
+        const made: HttpResponse = await owner.send('POST', `/iam/v2/roleBindings/${org}`, token, roleBinding);
         assert.equal(made.status, 200, made.text);
-        assert.deepEqual(await look(), Array(CONNECTIONS).fill(200));
-        const gone: Answer = await owner.send('DELETE', `/iam/v2/roleBindings/${JSON.parse(made.text).uid}`, token);
-        assert.equal(gone.status, 200, gone.text);
+        assert.deepEqual(await readOrg(), Array(CONNECTIONS).fill(200));
+        const deleted: HttpResponse = await owner.send(
+          'DELETE',
+          `/iam/v2/roleBindings/${JSON.parse(made.text).uid}`,
+          token,
+        );
+        assert.equal(deleted.status, 200, deleted.text);
       }
-      assert.deepEqual(await look(), Array(CONNECTIONS).fill(403));
+      assert.deepEqual(await readOrg(), Array(CONNECTIONS).fill(403));
     });
 
-    test('what is changed at one of them is read from any, alone and on a page', async () => {
+    test('a change at one worker is read from any worker, by get and list', async () => {
       const [first, second] = connections;
       assert.ok(first && second);
       const { text } = await first.send('POST', `/iam/v2/groups/${org}`, token, { name: 'before' });
@@ -95,10 +99,10 @@ for (const database of databases) {
         return [JSON.parse(alone.text), ...JSON.parse(listed.text).groups].map(({ name }) => name as string);
       };
       for (let round = 0; round < ROUNDS; round++) {
-        // Each of them has it in its memory, and then either one changes it.
+        // Every worker has the group in its cache when one of them changes it.
         for (const one of connections) await namesAt(one);
         const name = `round ${round}`;
-        const changed: Answer = await (round % 2 ? first : second).send('PATCH', `/iam/v2/groups/${uid}`, token, {
+        const changed: HttpResponse = await (round % 2 ? first : second).send('PATCH', `/iam/v2/groups/${uid}`, token, {
           name,
         });
         assert.equal(changed.status, 200, changed.text);
@@ -111,7 +115,7 @@ for (const database of databases) {
       }
     });
 
-    test('they write side by side, and all see all of it', async () => {
+    test('workers write concurrently, and each sees all writes', async () => {
       const made = await Promise.all(
         connections.map(async ({ send }, at) => {
           for (let i = 0; i < ROUNDS; i++) {
@@ -128,40 +132,40 @@ for (const database of databases) {
       }
     });
 
-    test('metrics are those of all of them, whichever is asked', async () => {
-      const answered =
+    test('every worker returns the metrics of all workers', async () => {
+      const metric =
         'wharf_requests_total{method="chainguard.platform.ping.v2.PingService/Ping",wire="rest",code="OK"}';
       for (const [at, { send }] of connections.entries()) {
         await onAll('GET', '/ping/v2/ping', token);
         const { text } = await send('GET', '/metrics', token);
-        const line = text.split('\n').find((one) => one.startsWith(answered));
-        assert.equal(line, `${answered} ${(at + 1) * CONNECTIONS}`);
+        const line = text.split('\n').find((one) => one.startsWith(metric));
+        assert.equal(line, `${metric} ${(at + 1) * CONNECTIONS}`);
         assert.match(text, /^wharf_build_info\{.*\} 1$/m);
       }
     });
 
-    test('one that is killed is replaced, while the others serve', async () => {
+    test('a killed worker is replaced while the others serve', async () => {
       const [victim = 0] = workersIn(server);
       process.kill(victim, 'SIGKILL');
-      // Its own connections break, and whoever comes again is served.
+      // Its connections break, and new ones are served.
       const [survivor] = await Promise.all(
         [connection(server.url), connection(server.url)].map(async (fresh) => {
           connections.push(fresh);
-          return until(
+          return pollUntil(
             () => fresh.send('GET', `/iam/v2/groups/${org}`, token).catch(() => ({ status: 0 })),
             ({ status }) => status === 200,
           );
         }),
       );
       assert.equal(survivor?.status, 200);
-      const pids = await until(
+      const pids = await pollUntil(
         async () => workersIn(server),
         (found) => found.length === WORKERS + 1,
       );
       assert.notEqual(pids.at(-1), victim);
     });
 
-    test('SIGTERM stops them all', async () => {
+    test('SIGTERM stops all workers', async () => {
       assert.equal(await server.stop(), 0);
       for (const pid of workersIn(server)) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
     });

@@ -6,36 +6,36 @@ import { resource, resource_reference } from '../../src/contract/gen/google/api/
 import { scope } from '../../src/contract/gen/wharfinger/options/v1/options_pb.js';
 import { methodTable } from '../../src/contract/method-table.ts';
 import { fieldOptions } from '../../src/contract/options.ts';
-import type { Declarations } from './facts.ts';
+import type { Declarations } from './recorded-contract.ts';
 
-/** The same as `declaredByFacts`, read from our descriptors. */
-export function declaredByDescriptors(files: readonly DescFile[]): Declarations {
-  const found: Declarations = new Map();
+/** The same as `declarationsOfRecord`, for the descriptors of this project. */
+export function declarationsOfDescriptors(files: readonly DescFile[]): Declarations {
+  const declarations: Declarations = new Map();
   for (const file of files) {
-    found.set(pathOf(file), { package: file.proto.package });
-    for (const service of file.services) found.set(service.typeName, { file: pathOf(file) });
-    for (const message of file.messages) addMessage(found, message);
-    for (const enumeration of file.enums) addEnum(found, enumeration);
+    declarations.set(pathOf(file), { package: file.proto.package });
+    for (const service of file.services) declarations.set(service.typeName, { file: pathOf(file) });
+    for (const message of file.messages) addMessage(declarations, message);
+    for (const enumeration of file.enums) addEnum(declarations, enumeration);
   }
   for (const method of methodTable(files)) {
-    found.set(method.id, {
+    declarations.set(method.id, {
       input: method.desc.input.typeName,
       output: method.desc.output.typeName,
       routes: method.routes,
-      // That a token may be sent where none is needed is an addition of ours.
+      // The recorded contract does not distinguish public methods that accept a token.
       access: method.access === 'optional' ? 'public' : method.access,
       capabilities: method.capabilities.map((capability) => Capability[capability]),
       scope: method.scope.join('.'),
       event: method.event && { ...method.event, audience: method.event.audience.toUpperCase() },
     });
   }
-  return found;
+  return declarations;
 }
 
 const pathOf = (file: DescFile): string => `${file.name}.proto`;
 
-function addMessage(found: Declarations, message: DescMessage): void {
-  found.set(message.typeName, {
+function addMessage(declarations: Declarations, message: DescMessage): void {
+  declarations.set(message.typeName, {
     file: pathOf(message.file),
     oneofs: message.oneofs.map((oneof) => oneof.name),
     // A range ends before its `end`.
@@ -47,7 +47,7 @@ function addMessage(found: Declarations, message: DescMessage): void {
     resource: resourceOf(message),
   });
   for (const field of message.fields) {
-    found.set(`${message.typeName}.${field.name}`, {
+    declarations.set(`${message.typeName}.${field.name}`, {
       number: field.number,
       type: typeOf(field),
       label: labelOf(field),
@@ -60,8 +60,8 @@ function addMessage(found: Declarations, message: DescMessage): void {
       reference: hasOption(field, resource_reference) ? getOption(field, resource_reference).type : undefined,
     });
   }
-  for (const nested of message.nestedMessages) addMessage(found, nested);
-  for (const nested of message.nestedEnums) addEnum(found, nested);
+  for (const nested of message.nestedMessages) addMessage(declarations, nested);
+  for (const nested of message.nestedEnums) addEnum(declarations, nested);
 }
 
 function resourceOf(message: DescMessage): object | undefined {
@@ -84,8 +84,8 @@ function labelOf(field: DescField): string | null {
 
 const nameOf = (scalar: ScalarType): string => ScalarType[scalar].toLowerCase();
 
-function addEnum(found: Declarations, enumeration: DescEnum): void {
-  found.set(enumeration.typeName, {
+function addEnum(declarations: Declarations, enumeration: DescEnum): void {
+  declarations.set(enumeration.typeName, {
     file: pathOf(enumeration.file),
     values: enumeration.values.map(({ name, number }) => `${name} = ${number}`),
     // In an enum, a range includes its `end`.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { file_wharfinger_registry_v1_distribution } from '../../src/contract/gen/wharfinger/registry/v1/distribution_pb.js';
+import { ociFiles } from '../../src/contract/gen/files.js';
 import { methodTable } from '../../src/contract/method-table.ts';
 import { routeOf } from '../../src/oci/http/routes.ts';
 
@@ -13,7 +13,7 @@ const examplePath = (template: string): string =>
     .replace('{reference}', 'v1')
     .replace('{upload}', 'id');
 
-const kinds: Readonly<Record<string, string>> = {
+const routeKinds: Readonly<Record<string, string>> = {
   GetVersion: 'version',
   IssueToken: 'token',
   ListRepositories: 'catalog',
@@ -34,12 +34,12 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 test('the registry serves the routes that the contract declares for the OCI distribution API', () => {
-  const methods = methodTable([file_wharfinger_registry_v1_distribution]);
-  assert.deepEqual(methods.map(({ desc }) => desc.name).sort(), Object.keys(kinds).sort());
+  const methods = methodTable(ociFiles);
+  assert.deepEqual(methods.map(({ desc }) => desc.name).sort(), Object.keys(routeKinds).sort());
   for (const { desc, routes } of methods) {
     for (const { template } of routes) {
       const route = routeOf(examplePath(template));
-      assert.equal(route?.kind, kinds[desc.name], template);
+      assert.equal(route?.kind, routeKinds[desc.name], template);
       if (route && 'name' in route) assert.equal(route.name, 'org/group/app');
     }
   }

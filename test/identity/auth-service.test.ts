@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
-import { newUid, ROOT } from '../../src/base/uid.ts';
+import { newUid, ROOT, type Uid } from '../../src/base/uid.ts';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { identities } from '../../src/domains/iam/identities/identities.ts';
 import { bindingsOf } from '../../src/domains/iam/roles/role-bindings.ts';
@@ -13,8 +13,8 @@ import { OWNER, openTestServer, refused, SERVER_URL, type TestServer, viewer } f
 for (const database of databases) {
   describe(`Validate on ${database.name}`, () => {
     let server: TestServer;
-    let org: string;
-    let team: string;
+    let org: Uid;
+    let team: Uid;
     const validate = (token: string) => server.callMethod(Auth.method.validate, token, {});
 
     before(async () => {
@@ -87,8 +87,8 @@ for (const database of databases) {
 
   describe(`Delete on ${database.name}`, () => {
     let server: TestServer;
-    let org: string;
-    let team: string;
+    let org: Uid;
+    let team: Uid;
     const validate = (token: string) => server.callMethod(Auth.method.validate, token, {});
 
     before(async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
-import { newUid, ROOT } from '../../src/base/uid.ts';
+import { newUid, ROOT, type Uid } from '../../src/base/uid.ts';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { identities } from '../../src/domains/iam/identities/identities.ts';
 import { bindingsOf, roleBindings } from '../../src/domains/iam/roles/role-bindings.ts';
@@ -17,7 +17,7 @@ const EVENTS = `SELECT subject, scope, body, body_type FROM outbox
 for (const database of databases) {
   describe(`Register on ${database.name}`, () => {
     let server: TestServer;
-    let team: string;
+    let team: Uid;
     const register = (token: string | undefined, request: { code?: string; identityId?: string } = {}) =>
       server.callMethod(Auth.method.register, token, request);
     const events = async () => {

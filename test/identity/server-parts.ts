@@ -5,7 +5,7 @@ import { anonymousCaller } from '../../src/access/caller.ts';
 import { createGrantCache } from '../../src/access/grant-cache.ts';
 import { type Code, unauthenticated } from '../../src/base/errors.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
-import { newUid, ROOT } from '../../src/base/uid.ts';
+import { newUid, type ParentUid, ROOT, type Uid } from '../../src/base/uid.ts';
 import { GroupInvitesService } from '../../src/contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { GroupSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -29,7 +29,7 @@ import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insert } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Database } from '../support/databases.ts';
-import { silent } from '../support/server.ts';
+import { silentLog } from '../support/server.ts';
 
 export const SERVER_URL = 'https://wharf.example.com';
 export const ISSUER = 'https://issuer.example.com';
@@ -53,7 +53,7 @@ export type TestServer = Awaited<ReturnType<typeof openTestServer>>;
  * The server has an organization with one team.
  */
 export async function openTestServer(database: Database) {
-  const home = await database.home();
+  const home = await database.createDataLocation();
   const store = await openStore(home);
   const time = { now: Date.UTC(2026, 0, 1) };
   const clock = () => time.now;
@@ -70,7 +70,7 @@ export async function openTestServer(database: Database) {
     const claims = await verifyUnregistered(token);
     return { ...claims, identity: identity ?? stableUid(claims.issuer, claims.subject) };
   };
-  const publicUrl = () => SERVER_URL;
+  const publicUrl = SERVER_URL;
   const masterKey = randomBytes(32);
   const issuer = await createTokenIssuer({
     store,
@@ -103,7 +103,7 @@ export async function openTestServer(database: Database) {
     anonymous: anonymousCaller,
     clock,
     timeoutMs: 10_000,
-    observer: createCallObserver({ log: silent, metrics: createMetrics() }),
+    observer: createCallObserver({ log: silentLog, metrics: createMetrics() }),
   });
 
   async function callMethod<M extends DescMethodUnary>(
@@ -129,18 +129,18 @@ export async function openTestServer(database: Database) {
     return (await callMethod(SecurityTokenService.method.exchange, token, request)).token;
   }
 
-  async function newGroup(name: string, uid: string, parent: string): Promise<void> {
+  async function newGroup(name: string, uid: Uid, parent: ParentUid): Promise<void> {
     const message = create(GroupSchema, { name, description: `the ${name}` });
     await store.write((tx) => insert(tx, groups, { message, uid, parent }, time.now));
   }
 
-  async function bind(identity: string, group: string, roleUid: string): Promise<void> {
+  async function bind(identity: string, group: Uid, roleUid: string): Promise<void> {
     const draft = { message: newBinding(identity, roleUid), uid: newUid(group), parent: group };
     await store.write((tx) => insert(tx, roleBindings, draft, time.now));
   }
 
   /** Returns a federated token of a user without identity, and the uid that registration will give. */
-  function unregisteredUser(claims: Partial<FederatedClaims> = {}): { token: string; uid: string; subject: string } {
+  function unregisteredUser(claims: Partial<FederatedClaims> = {}): { token: string; uid: Uid; subject: string } {
     const token = `user-${claimsByToken.size}`;
     const full = { issuer: ISSUER, subject: token, audiences: [SERVER_URL], expires: Infinity, ...claims };
     claimsByToken.set(token, full);
@@ -148,7 +148,7 @@ export async function openTestServer(database: Database) {
   }
 
   /** Creates the identity of a user, or one of a group, and returns it with a federated token and an access token. */
-  async function newIdentity(parent: string = ROOT) {
+  async function newIdentity(parent: ParentUid = ROOT) {
     const { token: federatedToken, uid: stable, subject } = unregisteredUser();
     const uid = parent === ROOT ? stable : newUid(parent);
     const value = { iss: { case: 'issuer', value: ISSUER }, sub: { case: 'subject', value: subject } } as const;
@@ -158,7 +158,7 @@ export async function openTestServer(database: Database) {
   }
 
   /** Creates an identity provider whose default role is viewer. */
-  async function newProvider(issuer: string, clientId: string, parent: string): Promise<string> {
+  async function newProvider(issuer: string, clientId: string, parent: Uid): Promise<Uid> {
     const uid = newUid(parent);
     const configuration = { case: 'oidc', value: { issuer, clientId } } as const;
     const message = create(IdentityProviderSchema, { name: 'provider', defaultRole: viewer.uid, configuration });

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// fields is a message in JSON.
+// fields is a message as a JSON object.
 type fields = map[string]any
 
-// client calls any method of a server by its name.
+// client calls methods of a server by name.
 type client struct {
 	conn    *grpc.ClientConn
 	schemas *grpcreflect.Client
@@ -25,7 +25,8 @@ type client struct {
 	token   string
 }
 
-// dial connects as the platform's Go clients do: plaintext for http, TLS for https, waiting until the server is there.
+// dial connects as the Go clients of the platform do: plaintext for http, TLS for https. Calls wait until the server is
+// ready.
 func dial(ctx context.Context, server url.URL, token string) (*client, error) {
 	target, opts := options.GRPCOptions(server)
 	if token != "" {
@@ -43,13 +44,13 @@ func (c *client) close() {
 	_ = c.conn.Close()
 }
 
-// call sends request to a method of a service, which is named without chainguard.platform.
+// call sends request to a method of a service. The name of the service is relative to chainguard.platform.
 func (c *client) call(ctx context.Context, service, method string, request fields, opts ...grpc.CallOption) (fields, error) {
-	found, err := c.schemas.ResolveService("chainguard.platform." + service)
+	descriptor, err := c.schemas.ResolveService("chainguard.platform." + service)
 	if err != nil {
 		return nil, err
 	}
-	desc := found.UnwrapService().Methods().ByName(protoreflect.Name(method))
+	desc := descriptor.UnwrapService().Methods().ByName(protoreflect.Name(method))
 	if desc == nil {
 		return nil, fmt.Errorf("%s has no method %s", service, method)
 	}
@@ -67,15 +68,15 @@ func (c *client) call(ctx context.Context, service, method string, request field
 	if err := c.conn.Invoke(ctx, path, in, out, opts...); err != nil {
 		return nil, err
 	}
-	answer, err := protojson.Marshal(out)
+	body, err := protojson.Marshal(out)
 	if err != nil {
 		return nil, err
 	}
-	told := fields{}
-	return told, json.Unmarshal(answer, &told)
+	response := fields{}
+	return response, json.Unmarshal(body, &response)
 }
 
-// bearer goes over plaintext too, as the platform's clients let it.
+// bearer sends a token over plaintext too, as the clients of the platform allow.
 type bearer string
 
 func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// exchange turns a token into one of the server's own, over gRPC and over HTTP/1, renews it, and answers the renewed one.
+// exchange exchanges a token for an access token over gRPC and over HTTP/1, refreshes it, and returns the refreshed access
+// token.
 func exchange(ctx context.Context, server url.URL, token string) (string, error) {
 	api, err := dial(ctx, server, token)
 	if err != nil {
@@ -35,20 +36,20 @@ func exchange(ctx context.Context, server url.URL, token string) (string, error)
 	}
 	refresh, ok := byHTTP["refreshToken"].(string)
 	if !ok {
-		return "", errors.New("no refresh token")
+		return "", errors.New("the exchange over HTTP/1 returned no refresh token")
 	}
-	renewed, err := post(ctx, server, "/sts/exchange_refresh_token", refresh, url.Values{"aud": {server.String()}})
+	refreshed, err := post(ctx, server, "/sts/exchange_refresh_token", refresh, url.Values{"aud": {server.String()}})
 	if err != nil {
-		return "", fmt.Errorf("renewal over HTTP/1: %w", err)
+		return "", fmt.Errorf("refresh over HTTP/1: %w", err)
 	}
-	pair, _ := renewed["token"].(fields)
+	pair, _ := refreshed["token"].(fields)
 	if err := checkToken(pair["token"], server); err != nil {
-		return "", fmt.Errorf("renewal over HTTP/1: %w", err)
+		return "", fmt.Errorf("refresh over HTTP/1: %w", err)
 	}
 	return pair["token"].(string), nil
 }
 
-// post sends a form, never follows a redirect, and takes nothing but 200 for an answer.
+// post sends a form and returns the response. A redirect, or any status other than 200, is an error.
 func post(ctx context.Context, server url.URL, path, token string, form url.Values) (fields, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.JoinPath(path).String(), strings.NewReader(form.Encode()))
 	if err != nil {
@@ -56,8 +57,8 @@ func post(ctx context.Context, server url.URL, path, token string, form url.Valu
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	once := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := once.Do(request)
+	noRedirects := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := noRedirects.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +70,16 @@ func post(ctx context.Context, server url.URL, path, token string, form url.Valu
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", response.Status, body)
 	}
-	told := fields{}
-	return told, json.Unmarshal(body, &told)
+	result := fields{}
+	return result, json.Unmarshal(body, &result)
 }
 
-// checkToken reads a token the way Go clients do, whose exp must be an integer.
+// checkToken checks the claims of a token as Go clients read them: exp must be an integer.
 func checkToken(value any, server url.URL) error {
 	token, _ := value.(string)
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return fmt.Errorf("not a token: %T", value)
+		return fmt.Errorf("want a JWT, got %T", value)
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
@@ -92,7 +93,7 @@ func checkToken(value any, server url.URL) error {
 		return err
 	}
 	if claims.Exp == 0 || claims.Iss != server.String() {
-		return fmt.Errorf("exp %d, iss %s", claims.Exp, claims.Iss)
+		return fmt.Errorf("the token has exp %d and iss %s", claims.Exp, claims.Iss)
 	}
 	return nil
 }

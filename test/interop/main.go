@@ -1,7 +1,7 @@
-// Interop drives a server the way programs written in Go do: grpc-go, dialled by the kit that the platform's own Go
-// clients dial with, net/http for the token exchange over HTTP/1, and the CloudEvents SDK to receive events. What it
-// knows of the API it learns from the server by reflection, so that nothing generated from our own contract can agree
-// with itself.
+// Interop calls a server with the libraries that Go programs use: grpc-go, dialled with the options of the platform's Go
+// clients, net/http for the token exchange over HTTP/1, and the CloudEvents SDK to receive events. It reads the API from
+// the server by gRPC reflection and uses no code generated from this project's contract, so an error in the contract
+// cannot cancel itself out.
 package main
 
 import (
@@ -26,19 +26,19 @@ func run(ctx context.Context, address, token, org string) error {
 	if err != nil {
 		return err
 	}
-	stranger, err := dial(ctx, *server, "")
+	anonymous, err := dial(ctx, *server, "")
 	if err != nil {
 		return err
 	}
-	defer stranger.close()
-	if err := ping(ctx, stranger); err != nil {
+	defer anonymous.close()
+	if err := ping(ctx, anonymous); err != nil {
 		return err
 	}
-	exchanged, err := exchange(ctx, *server, token)
+	accessToken, err := exchange(ctx, *server, token)
 	if err != nil {
 		return err
 	}
-	api, err := dial(ctx, *server, exchanged)
+	api, err := dial(ctx, *server, accessToken)
 	if err != nil {
 		return err
 	}
@@ -46,33 +46,33 @@ func run(ctx context.Context, address, token, org string) error {
 
 	all := resources()
 	for _, each := range all {
-		if err := each.walk(ctx, api, org); err != nil {
+		if err := each.testLifecycle(ctx, api, org); err != nil {
 			return fmt.Errorf("%s: %w", each, err)
 		}
 	}
 	fmt.Printf("interop: %d resources passed\n", len(all))
-	heard, err := listen(ctx, api, org)
+	events, err := testWebhook(ctx, api, org)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
-	fmt.Printf("interop: %d events received and verified\n", heard)
-	answered, err := restart(ctx, api)
+	fmt.Printf("interop: %d events received and verified\n", events)
+	calls, err := testRestart(ctx, api)
 	if err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}
-	fmt.Printf("interop: a restart went by, and %d calls that waited for it or ran beside it succeeded\n", answered)
+	fmt.Printf("interop: %d calls succeeded while the server restarted\n", calls)
 	return nil
 }
 
-// ping asks without a token, under all three names.
+// ping calls the ping method of all three versions without a token.
 func ping(ctx context.Context, api *client) error {
 	for _, service := range []string{"ping.PingService", "ping.v2.PingService", "ping.v2beta1.PingService"} {
-		answer, err := api.call(ctx, service, "Ping", nil)
+		response, err := api.call(ctx, service, "Ping", nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", service, err)
 		}
-		if answer["response"] != "pong" {
-			return fmt.Errorf("%s answers %v", service, answer)
+		if response["response"] != "pong" {
+			return fmt.Errorf("%s returned %v", service, response)
 		}
 	}
 	return nil

@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// resource is what one version of the API says about one kind of thing.
+// resource describes how one version of the API handles one kind of resource.
 type resource struct {
 	service string
-	// early says that this is v1: no pages, no Get, and updates that send the whole thing.
-	early bool
-	// singular and plural are the ends of the names of methods; most services of v1 have none.
+	// isV1 selects the conventions of v1: lists without pages, no Get, and updates that send the whole resource.
+	isV1 bool
+	// singular and plural are the suffixes of method names. Most services of v1 have none.
 	singular, plural string
-	// parent is the field of a create request that names the parent, id the field that names a thing, item the field of
-	// the create request that holds it; an empty item means that the request is the thing itself.
+	// parent is the field of a create request that has the uid of the parent, id the field that has the uid of a resource,
+	// item the field of a create request that has the resource. If item is empty, the request is the resource.
 	parent, id, item string
-	// list is the field of an answer that holds the things.
+	// list is the field of a list response that has the resources.
 	list string
-	// body is a new one, and change what an update sets; without it there is no update.
+	// body builds the n-th new resource. change is what an update sets; nil means that the version has no update.
 	body   func(ctx context.Context, api *client, parent string, n int) (fields, error)
 	change fields
-	// makeParent makes a place for things that do not lie in a group.
-	makeParent func(ctx context.Context, api *client, group string) (string, error)
-	// single says that a parent holds at most one.
+	// newParent creates the parent of resources whose parent is not a group.
+	newParent func(ctx context.Context, api *client, group string) (string, error)
+	// single means that a parent has at most one.
 	single bool
 }
 
-// String names the service, and also the kind where v1 has several in one.
+// String returns the service, and for a service of v1 with several kinds also the kind.
 func (r resource) String() string {
-	if r.early && r.singular != "" {
+	if r.isV1 && r.singular != "" {
 		return r.service + "." + r.singular
 	}
 	return r.service
@@ -43,19 +43,19 @@ func (r resource) method(verb string) string {
 	return verb + r.singular
 }
 
-// walk creates things, reads, changes, lists and deletes them.
-func (r resource) walk(ctx context.Context, api *client, org string) error {
+// testLifecycle creates, reads, updates, lists and deletes resources.
+func (r resource) testLifecycle(ctx context.Context, api *client, org string) error {
 	group, err := newGroup(ctx, api, org, r.String())
 	if err != nil {
 		return err
 	}
 	parent := group
-	if r.makeParent != nil {
-		if parent, err = r.makeParent(ctx, api, group); err != nil {
+	if r.newParent != nil {
+		if parent, err = r.newParent(ctx, api, group); err != nil {
 			return err
 		}
 	}
-	made := []string{}
+	created := []string{}
 	for n := range 5 {
 		if n > 0 && r.single {
 			break
@@ -64,27 +64,27 @@ func (r resource) walk(ctx context.Context, api *client, org string) error {
 		if err != nil {
 			return fmt.Errorf("create: %w", err)
 		}
-		made = append(made, id)
+		created = append(created, id)
 	}
 	if r.change != nil {
-		if err := r.update(ctx, api, made[0]); err != nil {
+		if err := r.update(ctx, api, created[0]); err != nil {
 			return fmt.Errorf("update: %w", err)
 		}
 	}
-	found, err := r.everything(ctx, api, parent)
+	found, err := r.listIDs(ctx, api, parent)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	for _, id := range made {
+	for _, id := range created {
 		if !found[id] {
-			return fmt.Errorf("list: lacks %s", id)
+			return fmt.Errorf("list: %s is missing", id)
 		}
 		if _, err := api.call(ctx, r.service, r.method("Delete"), fields{r.id: id}); err != nil {
 			return fmt.Errorf("delete: %w", err)
 		}
 	}
-	if found, err = r.everything(ctx, api, parent); err == nil && len(found) > 0 {
-		err = fmt.Errorf("after the deletions there are %d", len(found))
+	if found, err = r.listIDs(ctx, api, parent); err == nil && len(found) > 0 {
+		err = fmt.Errorf("list: %d resources are left after the deletes", len(found))
 	}
 	return err
 }
@@ -100,15 +100,15 @@ func (r resource) create(ctx context.Context, api *client, parent string, n int)
 	} else {
 		request[r.item] = body
 	}
-	answer, err := api.call(ctx, r.service, r.method("Create"), request)
+	response, err := api.call(ctx, r.service, r.method("Create"), request)
 	if err != nil {
 		return "", err
 	}
-	id, ok := answer[r.id].(string)
+	id, ok := response[r.id].(string)
 	if !ok {
-		return "", fmt.Errorf("the answer has no %s", r.id)
+		return "", fmt.Errorf("the response has no %s", r.id)
 	}
-	if r.early {
+	if r.isV1 {
 		return id, nil
 	}
 	read, err := api.call(ctx, r.service, r.method("Get"), fields{r.id: id})
@@ -116,76 +116,76 @@ func (r resource) create(ctx context.Context, api *client, parent string, n int)
 		return "", err
 	}
 	if read[r.id] != id {
-		return "", fmt.Errorf("get %s answers %v", id, read[r.id])
+		return "", fmt.Errorf("get %s returned %v", id, read[r.id])
 	}
 	return id, nil
 }
 
-// update changes one field: v2 by a partial update, v1 by sending the whole thing.
+// update sends r.change: as a partial update in v2, as the whole resource in v1.
 func (r resource) update(ctx context.Context, api *client, id string) error {
 	change := maps.Clone(r.change)
 	change[r.id] = id
 	request := change
-	if !r.early {
+	if !r.isV1 {
 		request = fields{r.item: change}
 	}
-	answer, err := api.call(ctx, r.service, r.method("Update"), request)
+	response, err := api.call(ctx, r.service, r.method("Update"), request)
 	if err != nil {
 		return err
 	}
 	for name, value := range r.change {
-		if answer[name] != value {
-			return fmt.Errorf("%s is %v", name, answer[name])
+		if response[name] != value {
+			return fmt.Errorf("%s is %v, not %v", name, response[name], value)
 		}
 	}
 	return nil
 }
 
-// everything lists what a parent holds: v1 all at once, v2 page by page.
-func (r resource) everything(ctx context.Context, api *client, parent string) (map[string]bool, error) {
+// listIDs lists the children of a parent: v1 in one response, v2 page by page.
+func (r resource) listIDs(ctx context.Context, api *client, parent string) (map[string]bool, error) {
 	request := fields{"uidp": fields{"childrenOf": parent}}
 	switch {
-	case r.early && (r.single || r.parent == "group"):
+	case r.isV1 && (r.single || r.parent == "group"):
 		request = fields{"group": parent}
 	case r.single:
 		request = fields{"uidp": fields{"ids": []string{parent}}}
 	}
-	if !r.early {
-		return r.everyPage(ctx, api, request)
+	if !r.isV1 {
+		return r.listAllPages(ctx, api, request)
 	}
-	answer, err := api.call(ctx, r.service, r.method("List"), request)
+	response, err := api.call(ctx, r.service, r.method("List"), request)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]bool{}
-	return found, r.note(answer, found)
+	return found, r.addIDs(response, found)
 }
 
-// everyPage walks the pages of a list, and finds everything once and as much as the list says there is.
-func (r resource) everyPage(ctx context.Context, api *client, request fields) (map[string]bool, error) {
+// listAllPages reads all pages of a list. It checks that no resource is listed twice and that totalCount is right.
+func (r resource) listAllPages(ctx context.Context, api *client, request fields) (map[string]bool, error) {
 	found, total := map[string]bool{}, ""
 	for page, err := range pages(ctx, api, r.service, r.method("List"), request) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.note(page, found); err != nil {
+		if err := r.addIDs(page, found); err != nil {
 			return nil, err
 		}
 		total, _ = page["totalCount"].(string)
 	}
 	if total != fmt.Sprint(len(found)) {
-		return nil, fmt.Errorf("there are %d, and not %s", len(found), total)
+		return nil, fmt.Errorf("found %d resources, totalCount is %s", len(found), total)
 	}
 	return found, nil
 }
 
-// note adds what an answer holds to what was found before.
-func (r resource) note(answer fields, found map[string]bool) error {
-	items, _ := answer[r.list].([]any)
+// addIDs adds the ids of a list response to found.
+func (r resource) addIDs(response fields, found map[string]bool) error {
+	items, _ := response[r.list].([]any)
 	for _, item := range items {
 		id, _ := item.(fields)[r.id].(string)
 		if found[id] {
-			return fmt.Errorf("%q is there twice", id)
+			return fmt.Errorf("%q is listed twice", id)
 		}
 		found[id] = true
 	}
@@ -194,9 +194,9 @@ func (r resource) note(answer fields, found map[string]bool) error {
 
 func newGroup(ctx context.Context, api *client, org, name string) (string, error) {
 	request := fields{"parent": org, "group": fields{"name": "interop-" + strings.ToLower(name)}}
-	answer, err := api.call(ctx, "iam.v2.GroupsService", "CreateGroup", request)
+	response, err := api.call(ctx, "iam.v2.GroupsService", "CreateGroup", request)
 	if err != nil {
 		return "", err
 	}
-	return answer["uid"].(string), nil
+	return response["uid"].(string), nil
 }

@@ -12,20 +12,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-var replies = bufio.NewScanner(os.Stdin)
+// stdin receives the replies of the process that runs this program and the server.
+var stdin = bufio.NewScanner(os.Stdin)
 
-// ask has whoever runs this program do something about the server, and waits until it is done.
-func ask(what string) error {
-	fmt.Println("please " + what)
-	if !replies.Scan() || replies.Text() != "done" {
-		return fmt.Errorf("nobody did: %s", what)
+// requestServer requests the parent process to stop or start the server, and waits until that is done.
+func requestServer(action string) error {
+	fmt.Println("request: " + action)
+	if !stdin.Scan() || stdin.Text() != "done" {
+		return fmt.Errorf("the parent process did not %s the server", action)
 	}
 	return nil
 }
 
-// restart has the server stopped and started again under the eyes of a client that waits for it. One call is made while
-// there is no server, others all the time; none may fail but for UNAVAILABLE, which such clients try again.
-func restart(ctx context.Context, api *client) (int, error) {
+// testRestart has the server restarted. One call is made while the server is down, and must wait for it. Other calls are
+// made all the time. They may fail with UNAVAILABLE only, which clients retry. It returns the number of successful calls.
+func testRestart(ctx context.Context, api *client) (int, error) {
 	list := func() error {
 		_, err := api.call(ctx, "iam.Groups", "List", fields{})
 		return err
@@ -33,16 +34,16 @@ func restart(ctx context.Context, api *client) (int, error) {
 	if err := list(); err != nil {
 		return 0, err
 	}
-	enough := make(chan struct{})
-	beside := make(chan outcome, 1)
-	go func() { beside <- again(list, enough) }()
+	stop := make(chan struct{})
+	background := make(chan outcome, 1)
+	go func() { background <- repeat(list, stop) }()
 
-	if err := ask("stop"); err != nil {
+	if err := requestServer("stop"); err != nil {
 		return 0, err
 	}
 	for state := api.conn.GetState(); state != connectivity.TransientFailure; state = api.conn.GetState() {
 		if !api.conn.WaitForStateChange(ctx, state) {
-			return 0, errors.New("the server never seemed gone")
+			return 0, errors.New("the connection did not fail after the server was stopped")
 		}
 	}
 	waiting := make(chan error, 1)
@@ -52,37 +53,37 @@ func restart(ctx context.Context, api *client) (int, error) {
 		return 0, fmt.Errorf("a call did not wait for the server: %w", err)
 	default:
 	}
-	if err := ask("start"); err != nil {
+	if err := requestServer("start"); err != nil {
 		return 0, err
 	}
 	if err := <-waiting; err != nil {
 		return 0, err
 	}
-	close(enough)
-	others := <-beside
-	return others.answered + 1, others.err
+	close(stop)
+	others := <-background
+	return others.succeeded + 1, others.err
 }
 
 type outcome struct {
-	answered int
-	err      error
+	succeeded int
+	err       error
 }
 
-// again calls until it is enough.
-func again(call func() error, enough <-chan struct{}) outcome {
-	answered := 0
+// repeat calls until stop is closed or a call fails with another code than UNAVAILABLE.
+func repeat(call func() error, stop <-chan struct{}) outcome {
+	succeeded := 0
 	for {
 		select {
-		case <-enough:
-			return outcome{answered, nil}
+		case <-stop:
+			return outcome{succeeded, nil}
 		default:
 		}
 		switch err := call(); status.Code(err) {
 		case codes.OK:
-			answered++
+			succeeded++
 		case codes.Unavailable:
 		default:
-			return outcome{answered, err}
+			return outcome{succeeded, err}
 		}
 	}
 }

@@ -21,22 +21,22 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// patience is how long an event may take to arrive.
-const patience = 30 * time.Second
+// webhookTimeout is how long all events may take to arrive.
+const webhookTimeout = 30 * time.Second
 
-// receiver takes in what a subscription sends, and verifies it both ways: by the signature of Standard Webhooks, and by
-// the token, whose keys it finds through the discovery document of the issuer.
+// receiver receives the deliveries of a subscription. It verifies the Standard Webhooks signature, and the token with the
+// keys from the discovery document of the issuer.
 type receiver struct {
 	group   string
 	webhook *standardwebhooks.Webhook
 	tokens  *oidc.IDTokenVerifier
-	// copies are the requests that were accepted.
-	copies chan *http.Request
+	// accepted receives a copy of each request that was verified.
+	accepted chan *http.Request
 }
 
-// listen subscribes to a group, changes something in it, and answers how many events came, all as they should be.
-func listen(ctx context.Context, api *client, org string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// testWebhook subscribes to a group, creates a child group, and checks the events. It returns the number of events.
+func testWebhook(ctx context.Context, api *client, org string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, webhookTimeout)
 	defer cancel()
 	group, err := newGroup(ctx, api, org, "webhook")
 	if err != nil {
@@ -65,50 +65,50 @@ func listen(ctx context.Context, api *client, org string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	child, err := newGroup(ctx, api, group, "heard")
+	child, err := newGroup(ctx, api, group, "child")
 	if err != nil {
 		return 0, err
 	}
 
-	// A subscription hears its own creation first.
-	wanted := []struct{ kind, subject string }{
+	// A subscription first receives the event of its own creation.
+	expected := []struct{ eventType, subject string }{
 		{"dev.chainguard.api.events.subscription.created.v1", subscription},
 		{"dev.chainguard.api.iam.group.created.v1", child},
 	}
-	for _, want := range wanted {
+	for _, want := range expected {
 		select {
 		case event := <-events:
-			if event.Type() != want.kind || event.Subject() != want.subject {
-				return 0, fmt.Errorf("got %s about %s, not %s about %s", event.Type(), event.Subject(), want.kind, want.subject)
+			if event.Type() != want.eventType || event.Subject() != want.subject {
+				return 0, fmt.Errorf("got %s about %s, not %s about %s", event.Type(), event.Subject(), want.eventType, want.subject)
 			}
 			if err := checkEvent(event, api.server.String(), subscription); err != nil {
 				return 0, err
 			}
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%s never came", want.kind)
+			return 0, fmt.Errorf("%s was not received", want.eventType)
 		}
 	}
-	return len(wanted), forge(ctx, sink, <-r.copies)
+	return len(expected), checkForgeryIsRejected(ctx, sink, <-r.accepted)
 }
 
-// subscribe answers the subscription, and its secret, which travels beside the answer this once.
+// subscribe creates a subscription and returns its uid and its secret, which only the response header of the create has.
 func subscribe(ctx context.Context, api *client, group, sink string) (string, string, error) {
 	var header metadata.MD
 	request := fields{"parent": group, "subscription": fields{"sink": sink}}
-	made, err := api.call(ctx, "events.v2.SubscriptionsService", "CreateSubscription", request, grpc.Header(&header))
+	created, err := api.call(ctx, "events.v2.SubscriptionsService", "CreateSubscription", request, grpc.Header(&header))
 	if err != nil {
 		return "", "", err
 	}
 	secret := header.Get("wharfinger-webhook-secret")
 	if len(secret) != 1 {
-		return "", "", errors.New("there is no secret beside the answer")
+		return "", "", errors.New("the response header has no webhook secret")
 	}
-	return made["uid"].(string), secret[0], nil
+	return created["uid"].(string), secret[0], nil
 }
 
-// start receives until the context ends; what does not verify never becomes an event.
+// start receives events until the context ends. Requests that cannot be verified are rejected.
 func (r receiver) start(ctx context.Context, listener net.Listener) (<-chan cloudevents.Event, error) {
-	protocol, err := cloudevents.NewHTTP(cehttp.WithListener(listener), cehttp.WithPath("/hook"), cehttp.WithMiddleware(r.verified))
+	protocol, err := cloudevents.NewHTTP(cehttp.WithListener(listener), cehttp.WithPath("/hook"), cehttp.WithMiddleware(r.verifyRequests))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r receiver) start(ctx context.Context, listener net.Listener) (<-chan clou
 	return events, nil
 }
 
-func (r receiver) verified(next http.Handler) http.Handler {
+func (r receiver) verifyRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err == nil {
@@ -132,9 +132,9 @@ func (r receiver) verified(next http.Handler) http.Handler {
 			return
 		}
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		kept := request.Clone(context.Background())
-		kept.Body = io.NopCloser(bytes.NewReader(body))
-		r.copies <- kept
+		clone := request.Clone(context.Background())
+		clone.Body = io.NopCloser(bytes.NewReader(body))
+		r.accepted <- clone
 		next.ServeHTTP(w, request)
 	})
 }
@@ -145,14 +145,14 @@ func (r receiver) verify(request *http.Request, body []byte) error {
 	}
 	raw, ok := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return errors.New("there is no token")
+		return errors.New("the request has no bearer token")
 	}
 	token, err := r.tokens.Verify(request.Context(), raw)
 	if err != nil {
 		return err
 	}
 	if token.Subject != "webhook:"+r.group {
-		return fmt.Errorf("the token is for %s", token.Subject)
+		return fmt.Errorf("the subject of the token is %s", token.Subject)
 	}
 	var claims struct {
 		Webhook struct{ Digest string }
@@ -161,7 +161,7 @@ func (r receiver) verify(request *http.Request, body []byte) error {
 		return err
 	}
 	if sum := sha256.Sum256(body); claims.Webhook.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
-		return errors.New("the token is for another body")
+		return errors.New("the token has the digest of another body")
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func checkEvent(event cloudevents.Event, source, subscription string) error {
 		return err
 	}
 	if event.Source() != source || event.Extensions()["chainguarddev1subscription"] != subscription {
-		return fmt.Errorf("%s comes from %s for %v", event.Type(), event.Source(), event.Extensions()["chainguarddev1subscription"])
+		return fmt.Errorf("%s has source %s and subscription %v", event.Type(), event.Source(), event.Extensions()["chainguarddev1subscription"])
 	}
 	var data struct {
 		Actor struct{ Subject string }
@@ -181,14 +181,15 @@ func checkEvent(event cloudevents.Event, source, subscription string) error {
 		return err
 	}
 	if data.Actor.Subject == "" || data.Body.UID != event.Subject() {
-		return fmt.Errorf("%s says %+v", event.Type(), data)
+		return fmt.Errorf("%s has data %+v", event.Type(), data)
 	}
 	return nil
 }
 
-// forge sends what came once more with one letter changed, which must not pass: else nothing was verified above.
-func forge(ctx context.Context, sink string, came *http.Request) error {
-	body, err := io.ReadAll(came.Body)
+// checkForgeryIsRejected sends an accepted request again with a changed body. If it is accepted, the receiver verifies
+// nothing.
+func checkForgeryIsRejected(ctx context.Context, sink string, accepted *http.Request) error {
+	body, err := io.ReadAll(accepted.Body)
 	if err != nil {
 		return err
 	}
@@ -196,14 +197,14 @@ func forge(ctx context.Context, sink string, came *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request.Header = came.Header
+	request.Header = accepted.Header
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusForbidden {
-		return fmt.Errorf("a forged event was answered %s", response.Status)
+		return fmt.Errorf("a forged event was not rejected: %s", response.Status)
 	}
 	return nil
 }

@@ -8,45 +8,45 @@ import { Advisories } from '../../src/contract/gen/platform/vulnerabilities/v1/a
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { LibraryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/libraries_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import type { Bench } from '../support/every-database-and-wire.ts';
-import { plain, type Reading } from '../support/read-pairs.ts';
-import { newRepo } from '../support/scanned-repo.ts';
+import type { ApiFixture } from '../support/api-fixture.ts';
+import { type ReadPair, toPlainObject } from '../support/read-pairs.ts';
+import { newScannedRepo } from '../support/scanned-repo.ts';
 
 const time = (text: string) => timestampFromDate(new Date(text));
 const TIME = time('2026-08-01T00:00:00Z');
 
-let count = 0;
-const newName = (): string => `catalogued-${++count}`;
+let nameCount = 0;
+const newName = (): string => `artifact-${++nameCount}`;
 
-/** v1 writes advisories one by one, v2 not at all, and imports many. */
-const writingAdvisories = {
-  async v1({ api, newGroup }: Bench) {
+/** Advisories are created one by one through v1, or by an import. v2 cannot write them. */
+const advisoryWriters = {
+  async v1({ api, newGroup }: ApiFixture) {
     const artifactName = newName();
     const events = [{ type: { case: 'fixed' as const, value: { fixedVersion: '1' } }, timestamp: TIME }];
     const advisory = { artifactName, aliases: ['CVE-2026-1'], legacyAdvisoryID: newName(), events };
     const { id } = await api.call(Advisories.method.create, { parentId: await newGroup(), advisory });
-    const event = { type: { case: 'truePositiveDetermination' as const, value: { note: 'so it is' } } };
+    const event = { type: { case: 'truePositiveDetermination' as const, value: { note: 'confirmed' } } };
     await api.call(Advisories.method.createAdvisoryEvent, { parentId: id, advisoryEvent: event });
-    return { asked: id, shows: artifactName };
+    return { query: id, expectedText: artifactName };
   },
-  async 'an import'({ api, newGroup }: Bench) {
+  async 'an import'({ api, newGroup }: ApiFixture) {
     const [parent, artifactName] = [await newGroup(), newName()];
     const events = [{ type: { case: 'pendingUpstreamFix' as const, value: { note: 'soon' } }, createTime: TIME }];
     const advisories = [{ artifactName, aliases: ['CVE-2026-2'], events, deleteTime: TIME }];
     await api.call(AdvisoryImportsService.method.importAdvisories, { parent, advisories });
     const found = await api.call(AdvisoriesService.method.listAdvisories, { uidp: { childrenOf: parent } });
-    return { asked: found.advisories[0]?.uid ?? '', shows: artifactName };
+    return { query: found.advisories[0]?.uid ?? '', expectedText: artifactName };
   },
 };
 
-export const advisories: Reading = {
+export const advisories: ReadPair = {
   resource: 'advisory',
-  writes: writingAdvisories,
+  writers: advisoryWriters,
   async v1(api, id) {
     const { items } = await api.call(Advisories.method.list, { id });
     const { items: events } = await api.call(Advisories.method.listAdvisoryEvents, { parentId: id });
-    return plain(
-      items.map((one) => ({ ...one, events })),
+    return toPlainObject(
+      items.map((advisory) => ({ ...advisory, events })),
       {
         ...{ id: 'uid', createdAt: 'createTime', updatedAt: 'updateTime', deletedAt: 'deleteTime' },
         ...{ legacyAdvisoryID: 'legacyAdvisoryId', timestamp: 'createTime', status: 'reviewState' },
@@ -54,51 +54,54 @@ export const advisories: Reading = {
     );
   },
   async v2(api, uid) {
-    const { severities: _, events, ...told } = await api.call(AdvisoriesService.method.getAdvisory, { uid });
-    return plain([{ ...told, events: events.map(({ updateTime: _, ...event }) => event) }]);
+    const { severities: _, events, ...fields } = await api.call(AdvisoriesService.method.getAdvisory, { uid });
+    return toPlainObject([{ ...fields, events: events.map(({ updateTime: _, ...event }) => event) }]);
   },
 };
 
-/** A document goes by the name of its artifact, which no two writes share. */
-export const documents: Reading = {
+/** The id of a document is the name of its artifact. Each write uses a new name. */
+export const documents: ReadPair = {
   resource: 'advisory document',
-  writes: {
-    async v1(bench) {
-      const { shows } = await writingAdvisories.v1(bench);
-      return { asked: shows, shows: 'CGA-' };
+  writers: {
+    async v1(fixture) {
+      const { expectedText: artifactName } = await advisoryWriters.v1(fixture);
+      return { query: artifactName, expectedText: 'CGA-' };
     },
   },
-  v1: async (api, id) => plain((await api.call(SecurityAdvisory.method.listDocuments, { id })).items),
-  v2: async (api, id) => plain((await api.call(SecurityAdvisoryService.method.listDocuments, { id })).documents),
+  v1: async (api, id) => toPlainObject((await api.call(SecurityAdvisory.method.listDocuments, { id })).items),
+  v2: async (api, id) =>
+    toPlainObject((await api.call(SecurityAdvisoryService.method.listDocuments, { id })).documents),
 };
 
-export const vulnerabilityMetadata: Reading = {
+export const vulnerabilityMetadata: ReadPair = {
   resource: 'vulnerability metadata',
-  writes: {
+  writers: {
     async 'an import'({ api, newGroup }) {
-      const [id, summary] = [`CVE-2026-${9000 + ++count}`, newName()];
+      const [id, summary] = [`CVE-2026-${9000 + ++nameCount}`, newName()];
       const severities = [{ type: 2, score: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H' }];
       const vulnerabilities = [{ id, summary, severities, references: [{ type: 1, url: 'https://example.com' }] }];
       await api.call(VulnerabilityImportsService.method.importVulnerabilities, {
         parent: await newGroup(),
         vulnerabilities,
       });
-      return { asked: id, shows: summary };
+      return { query: id, expectedText: summary };
     },
   },
   v1: async (api, id) =>
-    plain((await api.call(SecurityAdvisory.method.listVulnerabilityMetadata, { id })).items, {
+    toPlainObject((await api.call(SecurityAdvisory.method.listVulnerabilityMetadata, { id })).items, {
       severity: 'severities',
     }),
   v2: async (api, id) =>
-    plain((await api.call(SecurityAdvisoryService.method.listVulnerabilityMetadata, { id })).vulnerabilityMetadata),
+    toPlainObject(
+      (await api.call(SecurityAdvisoryService.method.listVulnerabilityMetadata, { id })).vulnerabilityMetadata,
+    ),
 };
 
-const artifactNames = { id: 'uid', createdAt: 'createTime', updatedAt: 'updateTime' };
+const artifactFieldNames = { id: 'uid', createdAt: 'createTime', updatedAt: 'updateTime' };
 
-export const artifacts: Reading = {
+export const artifacts: ReadPair = {
   resource: 'library',
-  writes: {
+  writers: {
     async 'an import'({ api, newGroup }) {
       const name = newName();
       const versions = ['1.0', '1.1'].map((version) => ({
@@ -106,18 +109,21 @@ export const artifacts: Reading = {
         files: [{ name: `${name}-${version}.whl`, sizeBytes: 100n, createTime: TIME }],
       }));
       await api.call(LibraryImportsService.method.importPythonLibraries, { parent: await newGroup(), versions });
-      return { asked: name, shows: name };
+      return { query: name, expectedText: name };
     },
   },
   async v1(api, query) {
     const { items } = await api.call(Artifacts.method.list, { query });
     const { items: versions } = await api.call(Artifacts.method.listVersions, { id: items[0]?.id ?? '' });
-    const known = versions.map((one) => {
-      const { sourceType: _, malwareScanned: _scanned, malwareMalicious: _bad, ...told } = one;
-      return told;
+    const commonVersions = versions.map((version) => {
+      const { sourceType: _, malwareScanned: _scanned, malwareMalicious: _malicious, ...fields } = version;
+      return fields;
     });
     const { counts } = await api.call(Artifacts.method.getArtifactCount);
-    return plain([items, known, counts.map(({ totalArtifacts }) => BigInt(totalArtifacts))], artifactNames);
+    return toPlainObject(
+      [items, commonVersions, counts.map(({ totalArtifacts }) => BigInt(totalArtifacts))],
+      artifactFieldNames,
+    );
   },
   async v2(api, query) {
     const ecosystems = [Ecosystem.JAVA, Ecosystem.PYTHON];
@@ -125,31 +131,31 @@ export const artifacts: Reading = {
     const artifactId = artifacts[0]?.uid ?? '';
     const { artifactVersions } = await api.call(ArtifactsService.method.listArtifactVersions, { artifactId });
     const { counts } = await api.call(ArtifactsService.method.getArtifactCount, { ecosystems });
-    return plain([artifacts, artifactVersions, counts.map(({ totalCount }) => totalCount)]);
+    return toPlainObject([artifacts, artifactVersions, counts.map(({ totalCount }) => totalCount)]);
   },
 };
 
 const period = { from: time('2026-07-02T00:00:00Z'), to: time('2026-07-04T00:00:00Z') };
 
-export const resolvedReports: Reading = {
+export const resolvedReports: ReadPair = {
   resource: 'report of resolved vulnerabilities',
-  writes: {
-    async 'a scan'(bench) {
-      const repo = await newRepo(bench);
-      const before = await repo.image('before', 'latest', '2026-07-01T00:00:00Z');
-      const after = await repo.image('after', 'latest', '2026-07-03T00:00:00Z');
-      await repo.scan(before.digest, { found: [{ id: 'CVE-2026-7001' }], time: '2026-07-01T01:00:00Z' });
-      await repo.scan(after.digest, { found: [], time: '2026-07-03T01:00:00Z' });
-      return { asked: repo.uid, shows: 'CVE-2026-7001' };
+  writers: {
+    async 'a scan'(fixture) {
+      const repo = await newScannedRepo(fixture);
+      const before = await repo.addImage('before', 'latest', '2026-07-01T00:00:00Z');
+      const after = await repo.addImage('after', 'latest', '2026-07-03T00:00:00Z');
+      await repo.importScan(before.digest, { findings: [{ id: 'CVE-2026-7001' }], time: '2026-07-01T01:00:00Z' });
+      await repo.importScan(after.digest, { findings: [], time: '2026-07-03T01:00:00Z' });
+      return { query: repo.uid, expectedText: 'CVE-2026-7001' };
     },
   },
   async v1(api, repo) {
-    const asked = { imageRefs: [{ repo, tags: ['latest'] }], ...period };
-    return plain((await api.call(SecurityAdvisory.method.listResolvedVulnsReports, asked)).items);
+    const request = { imageRefs: [{ repo, tags: ['latest'] }], ...period };
+    return toPlainObject((await api.call(SecurityAdvisory.method.listResolvedVulnsReports, request)).items);
   },
   async v2(api, repo) {
-    const asked = { imageRefs: [{ repo, tags: ['latest'] }], startTime: period.from, endTime: period.to };
-    const { resolvedVulnsReports } = await api.call(SecurityAdvisoryService.method.listResolvedVulnsReports, asked);
-    return plain(resolvedVulnsReports);
+    const request = { imageRefs: [{ repo, tags: ['latest'] }], startTime: period.from, endTime: period.to };
+    const { resolvedVulnsReports } = await api.call(SecurityAdvisoryService.method.listResolvedVulnsReports, request);
+    return toPlainObject(resolvedVulnsReports);
   },
 };

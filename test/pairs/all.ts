@@ -1,11 +1,11 @@
-import type { Pair } from '../support/pairs.ts';
+import type { VersionPair } from '../support/version-pairs.ts';
 import { subscriptions } from './events.ts';
 import { groups, identities, roleBindings, roles } from './identities.ts';
 import { accountAssociations, groupInvites, identityProviders, mappings } from './identity-providers.ts';
 import { repos, tags } from './registry.ts';
 
-/** Every resource that can be written in both versions. */
-export function forEachPair(use: <V1, V2>(pair: Pair<V1, V2>) => void): void {
+/** Calls `use` with every resource that can be written through both v1 and v2. */
+export function forEachVersionPair(use: <V1, V2>(pair: VersionPair<V1, V2>) => void): void {
   use(groups);
   use(identities);
   use(roles);

@@ -11,15 +11,15 @@ import * as v1Groups from '../../src/contract/gen/platform/iam/v1/group.platform
 import * as v1Identities from '../../src/contract/gen/platform/iam/v1/identity.platform_pb.js';
 import * as v1Roles from '../../src/contract/gen/platform/iam/v1/role.platform_pb.js';
 import * as v1Bindings from '../../src/contract/gen/platform/iam/v1/role_binding.platform_pb.js';
-import { builtinUid } from '../support/callers.ts';
-import { inPlainWords, type Pair } from '../support/pairs.ts';
+import { builtinRoleUid } from '../support/callers.ts';
+import { oneofToObject, type VersionPair } from '../support/version-pairs.ts';
 import type { Client } from '../support/wires.ts';
 
-const VIEWER = builtinUid('viewer');
+const VIEWER = builtinRoleUid('viewer');
 
-const EDITOR = builtinUid('editor');
+const EDITOR = builtinRoleUid('editor');
 
-export const groups: Pair<v1Groups.Group, Group> = {
+export const groups: VersionPair<v1Groups.Group, Group> = {
   resource: 'group',
   v1: {
     create: (api, parent, name) =>
@@ -27,7 +27,7 @@ export const groups: Pair<v1Groups.Group, Group> = {
     find: async (api, id) => (await api.call(v1Groups.Groups.method.list, { id })).items,
     update: (api, { id, name }) => api.call(v1Groups.Groups.method.update, { id, name: `${name} x` }),
     remove: (api, id) => api.call(v1Groups.Groups.method.delete, { id }),
-    view: ({ id: uid, name, description, verified }) => ({ uid, name, description, verified }),
+    commonFields: ({ id: uid, name, description, verified }) => ({ uid, name, description, verified }),
   },
   v2: {
     create: (api, parent, name) => api.call(GroupsService.method.createGroup, { parent, group: { name } }),
@@ -36,7 +36,7 @@ export const groups: Pair<v1Groups.Group, Group> = {
     update: (api, { uid }) =>
       api.call(GroupsService.method.updateGroup, { group: { uid, description: 'by v2', verified: true } }),
     remove: (api, uid) => api.call(GroupsService.method.deleteGroup, { uid }),
-    view: ({ uid, name, description, verified }) => ({ uid, name, description, verified }),
+    commonFields: ({ uid, name, description, verified }) => ({ uid, name, description, verified }),
   },
 };
 
@@ -49,7 +49,7 @@ const claimMatch = (subject: string) => ({
   },
 });
 
-export const identities: Pair<v1Identities.Identity, Identity> = {
+export const identities: VersionPair<v1Identities.Identity, Identity> = {
   resource: 'identity',
   v1: {
     create: (api, parentId, name) =>
@@ -65,13 +65,13 @@ export const identities: Pair<v1Identities.Identity, Identity> = {
         relationship: { case: 'awsIdentity', value: { awsAccount: '123456789012' } },
       }),
     remove: (api, id) => api.call(v1Identities.Identities.method.delete, { id }),
-    view: ({ id: uid, name, description, createdAt, updatedAt, relationship }) => ({
+    commonFields: ({ id: uid, name, description, createdAt, updatedAt, relationship }) => ({
       uid,
       name,
       description,
       created: createdAt,
       updated: updatedAt,
-      ...inPlainWords(relationship),
+      ...oneofToObject(relationship),
     }),
   },
   v2: {
@@ -86,18 +86,18 @@ export const identities: Pair<v1Identities.Identity, Identity> = {
     update: (api, { uid }) =>
       api.call(IdentitiesService.method.updateIdentity, { identity: { uid, relationship: claimMatch('three') } }),
     remove: (api, uid) => api.call(IdentitiesService.method.deleteIdentity, { uid }),
-    view: ({ uid, name, description, createTime, updateTime, relationship }) => ({
+    commonFields: ({ uid, name, description, createTime, updateTime, relationship }) => ({
       uid,
       name,
       description,
       created: createTime,
       updated: updateTime,
-      ...inPlainWords(relationship),
+      ...oneofToObject(relationship),
     }),
   },
 };
 
-export const roles: Pair<v1Roles.Role, Role> = {
+export const roles: VersionPair<v1Roles.Role, Role> = {
   resource: 'role',
   v1: {
     create: (api, parentId, name) =>
@@ -105,7 +105,7 @@ export const roles: Pair<v1Roles.Role, Role> = {
     find: async (api, id) => (await api.call(v1Roles.Roles.method.list, { id })).items,
     update: (api, { id, name }) => api.call(v1Roles.Roles.method.update, { id, name, capabilities: ['groups.list'] }),
     remove: (api, id) => api.call(v1Roles.Roles.method.delete, { id }),
-    view: ({ id: uid, name, description, capabilities }) => ({ uid, name, description, capabilities }),
+    commonFields: ({ id: uid, name, description, capabilities }) => ({ uid, name, description, capabilities }),
   },
   v2: {
     create: (api, parent, name) =>
@@ -117,7 +117,7 @@ export const roles: Pair<v1Roles.Role, Role> = {
     find: async (api, uid) => (await api.call(RolesService.method.listRoles, { uidp: { ids: [uid] } })).roles,
     update: (api, { uid }) => api.call(RolesService.method.updateRole, { role: { uid, description: 'by v2' } }),
     remove: (api, uid) => api.call(RolesService.method.deleteRole, { uid }),
-    view: ({ uid, name, description, capabilities }) => ({
+    commonFields: ({ uid, name, description, capabilities }) => ({
       uid,
       name,
       description,
@@ -126,12 +126,12 @@ export const roles: Pair<v1Roles.Role, Role> = {
   },
 };
 
-/** Somebody to bind, in the group they are bound in. */
+/** Creates an identity for a role binding, in the group of the binding. */
 async function newIdentity(api: Client, parent: string): Promise<string> {
   return (await api.call(IdentitiesService.method.createIdentity, { parent, identity: { name: 'bound' } })).uid;
 }
 
-export const roleBindings: Pair<v1Bindings.RoleBindingList_Binding | v1Bindings.RoleBinding, RoleBinding> = {
+export const roleBindings: VersionPair<v1Bindings.RoleBindingList_Binding | v1Bindings.RoleBinding, RoleBinding> = {
   resource: 'role binding',
   v1: {
     create: async (api, parent) =>
@@ -142,7 +142,7 @@ export const roleBindings: Pair<v1Bindings.RoleBindingList_Binding | v1Bindings.
     find: async (api, id) => (await api.call(v1Bindings.RoleBindings.method.list, { id })).items,
     update: (api, { id, identity }) => api.call(v1Bindings.RoleBindings.method.update, { id, identity, role: EDITOR }),
     remove: (api, id) => api.call(v1Bindings.RoleBindings.method.delete, { id }),
-    view: ({ id: uid, identity, role, group }) => ({
+    commonFields: ({ id: uid, identity, role, group }) => ({
       uid,
       identity,
       role: typeof role === 'object' ? role.id : role,
@@ -161,6 +161,11 @@ export const roleBindings: Pair<v1Bindings.RoleBindingList_Binding | v1Bindings.
     update: (api, { uid }) =>
       api.call(RoleBindingsService.method.updateRoleBinding, { roleBinding: { uid, roleUid: EDITOR } }),
     remove: (api, uid) => api.call(RoleBindingsService.method.deleteRoleBinding, { uid }),
-    view: ({ uid, identity, role, group }) => ({ uid, identity: identity?.uid, role: role?.uid, group: group?.uid }),
+    commonFields: ({ uid, identity, role, group }) => ({
+      uid,
+      identity: identity?.uid,
+      role: role?.uid,
+      group: group?.uid,
+    }),
   },
 };

@@ -20,20 +20,20 @@ import * as v1Associations from '../../src/contract/gen/platform/iam/v1/account_
 import * as v1Mappings from '../../src/contract/gen/platform/iam/v1/external_group_role_mappings.platform_pb.js';
 import * as v1Invites from '../../src/contract/gen/platform/iam/v1/group_invites.platform_pb.js';
 import * as v1Providers from '../../src/contract/gen/platform/iam/v1/identity_providers.platform_pb.js';
-import { builtinUid } from '../support/callers.ts';
-import type { Bench } from '../support/every-database-and-wire.ts';
-import { inPlainWords, type Pair } from '../support/pairs.ts';
+import type { ApiFixture } from '../support/api-fixture.ts';
+import { builtinRoleUid } from '../support/callers.ts';
+import { oneofToObject, type VersionPair } from '../support/version-pairs.ts';
 
-const VIEWER = builtinUid('viewer');
+const VIEWER = builtinRoleUid('viewer');
 
-const EDITOR = builtinUid('editor');
+const EDITOR = builtinRoleUid('editor');
 
 const oidc = (clientId: string) => ({
   case: 'oidc' as const,
-  value: { issuer: 'https://login.example.com', clientId, clientSecret: 'not told', additionalScopes: ['groups'] },
+  value: { issuer: 'https://login.example.com', clientId, clientSecret: 'not returned', additionalScopes: ['groups'] },
 });
 
-export const identityProviders: Pair<v1Providers.IdentityProvider, IdentityProvider> = {
+export const identityProviders: VersionPair<v1Providers.IdentityProvider, IdentityProvider> = {
   resource: 'identity provider',
   v1: {
     create: (api, parentId, name) =>
@@ -51,12 +51,12 @@ export const identityProviders: Pair<v1Providers.IdentityProvider, IdentityProvi
         configuration: oidc('two'),
       }),
     remove: (api, id) => api.call(v1Providers.IdentityProviders.method.delete, { id }),
-    view: ({ id: uid, name, description, defaultRole, configuration }) => ({
+    commonFields: ({ id: uid, name, description, defaultRole, configuration }) => ({
       uid,
       name,
       description,
       defaultRole,
-      ...inPlainWords(configuration),
+      ...oneofToObject(configuration),
     }),
   },
   v2: {
@@ -74,20 +74,20 @@ export const identityProviders: Pair<v1Providers.IdentityProvider, IdentityProvi
         identityProvider: { uid, description: 'by v2' },
       }),
     remove: (api, uid) => api.call(IdentityProvidersService.method.deleteIdentityProvider, { uid }),
-    view: ({ uid, name, description, defaultRole, configuration }) => ({
+    commonFields: ({ uid, name, description, defaultRole, configuration }) => ({
       uid,
       name,
       description,
       defaultRole,
-      ...inPlainWords(configuration),
+      ...oneofToObject(configuration),
     }),
   },
 };
 
-export const mappings: Pair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRoleMapping> = {
+export const mappings: VersionPair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRoleMapping> = {
   resource: 'external group role mapping',
-  async parent(bench: Bench) {
-    const { uid } = await identityProviders.v2.create(bench.api, await bench.newGroup(), 'provider');
+  async parent(fixture: ApiFixture) {
+    const { uid } = await identityProviders.v2.create(fixture.api, await fixture.newGroup(), 'provider');
     return uid;
   },
   v1: {
@@ -103,7 +103,7 @@ export const mappings: Pair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRo
       return items;
     },
     remove: (api, id) => api.call(v1Mappings.ExternalGroupRoleMappings.method.delete, { id }),
-    view: ({ id: uid, identityProviderUidp, externalGroupId, roleUidp, scope, createdAt }) => ({
+    commonFields: ({ id: uid, identityProviderUidp, externalGroupId, roleUidp, scope, createdAt }) => ({
       uid,
       provider: identityProviderUidp,
       externalGroupId,
@@ -123,7 +123,7 @@ export const mappings: Pair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRo
       (await api.call(ExternalGroupRoleMappingsService.method.listExternalGroupRoleMappings, { uidp: { ids: [uid] } }))
         .externalGroupRoleMappings,
     remove: (api, uid) => api.call(ExternalGroupRoleMappingsService.method.deleteExternalGroupRoleMapping, { uid }),
-    view: ({ uid, identityProviderUid, externalGroupId, roleUid, scope, createTime }) => ({
+    commonFields: ({ uid, identityProviderUid, externalGroupId, roleUid, scope, createTime }) => ({
       uid,
       provider: identityProviderUid,
       externalGroupId,
@@ -134,14 +134,14 @@ export const mappings: Pair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRo
   },
 };
 
-export const groupInvites: Pair<v1Invites.GroupInvite | v1Invites.StoredGroupInvite, GroupInvite> = {
+export const groupInvites: VersionPair<v1Invites.GroupInvite | v1Invites.StoredGroupInvite, GroupInvite> = {
   resource: 'group invite',
   v1: {
     create: (api, group) =>
       api.call(v1Invites.GroupInvites.method.create, { group, role: VIEWER, ttl: { seconds: 3600n }, singleUse: true }),
     find: async (api, id) => (await api.call(v1Invites.GroupInvites.method.list, { id })).items,
     remove: (api, id) => api.call(v1Invites.GroupInvites.method.delete, { id }),
-    view: ({ id: uid, expiration, keyId, role }) => ({
+    commonFields: ({ id: uid, expiration, keyId, role }) => ({
       uid,
       expiration,
       keyId,
@@ -159,7 +159,7 @@ export const groupInvites: Pair<v1Invites.GroupInvite | v1Invites.StoredGroupInv
     find: async (api, uid) =>
       (await api.call(GroupInvitesService.method.listGroupInvites, { uidp: { ids: [uid] } })).groupInvites,
     remove: (api, uid) => api.call(GroupInvitesService.method.deleteGroupInvite, { uid }),
-    view: ({ uid, expirationTime, keyId, role }) => ({
+    commonFields: ({ uid, expirationTime, keyId, role }) => ({
       uid,
       expiration: expirationTime,
       keyId,
@@ -171,7 +171,7 @@ export const groupInvites: Pair<v1Invites.GroupInvite | v1Invites.StoredGroupInv
 
 const github = { appInstallations: { '17': { installations: [{ installationId: 4n, name: 'wharf' }] } } };
 
-export const accountAssociations: Pair<v1Associations.AccountAssociations, AccountAssociation> = {
+export const accountAssociations: VersionPair<v1Associations.AccountAssociations, AccountAssociation> = {
   resource: 'account association',
   v1: {
     create: (api, group, name) =>
@@ -184,11 +184,11 @@ export const accountAssociations: Pair<v1Associations.AccountAssociations, Accou
     update: (api, { group, name }) =>
       api.call(v1Associations.GroupAccountAssociations.method.update, { group, name, github }),
     remove: (api, group) => api.call(v1Associations.GroupAccountAssociations.method.delete, { group }),
-    view: ({ group: uid, name, amazon, github }) => ({
+    commonFields: ({ group: uid, name, amazon, github }) => ({
       uid,
       name,
       amazon: amazon?.account,
-      github: counted(github),
+      github: installationsByApp(github),
     }),
   },
   v2: {
@@ -206,22 +206,22 @@ export const accountAssociations: Pair<v1Associations.AccountAssociations, Accou
         accountAssociation: { uid, amazon: { account: '210987654321' } },
       }),
     remove: (api, uid) => api.call(AccountAssociationsService.method.deleteAccountAssociation, { uid }),
-    view: ({ uid, name, amazon, github }) => ({
+    commonFields: ({ uid, name, amazon, github }) => ({
       uid,
       name,
       amazon: amazon?.account,
-      github: counted(github),
+      github: installationsByApp(github),
     }),
   },
 };
 
-/** Where GitHub apps are installed, by app. */
-const counted = (
-  found:
+/** The installations of GitHub apps, as [app, installations]. */
+const installationsByApp = (
+  github:
     | { appInstallations: Record<string, { installations: { installationId: bigint; name: string }[] }> }
     | undefined,
 ) =>
-  Object.entries(found?.appInstallations ?? {}).map(([app, { installations }]) => [
+  Object.entries(github?.appInstallations ?? {}).map(([app, { installations }]) => [
     app,
     installations.map(({ installationId, name }) => `${installationId} ${name}`),
   ]);

@@ -6,14 +6,14 @@ import {
 } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { type Tag, TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
-import type { Bench } from '../support/every-database-and-wire.ts';
-import { digestOf, pushImage, withStore } from '../support/images.ts';
-import type { Pair } from '../support/pairs.ts';
+import type { ApiFixture } from '../support/api-fixture.ts';
+import { digestOf, insertImage, withStore } from '../support/images.ts';
+import type { VersionPair } from '../support/version-pairs.ts';
 
 const { method } = v1.Registry;
 
-/** Names of repos and tags have no spaces. */
-const nameOf = (name: string): string => name.replaceAll(' ', '-');
+/** Names of repos and tags cannot contain spaces. */
+const withoutSpaces = (name: string): string => name.replaceAll(' ', '-');
 
 const overlay = {
   contents: { packages: ['curl'], runtimeKeyring: [{ name: 'key.rsa.pub', content: 'a key' }] },
@@ -21,14 +21,14 @@ const overlay = {
 };
 const certificates = { additional: [{ name: 'ca', content: '-----BEGIN CERTIFICATE-----' }] };
 
-export const repos: Pair<v1.Repo, Repo> = {
+export const repos: VersionPair<v1.Repo, Repo> = {
   resource: 'repo',
   v1: {
     create: (api, parentId, name) =>
       api.call(method.createRepo, {
         parentId,
         repo: {
-          name: nameOf(name),
+          name: withoutSpaces(name),
           description: 'by v1',
           catalogTier: v1.CatalogTier.AI,
           bundles: ['base'],
@@ -47,14 +47,14 @@ export const repos: Pair<v1.Repo, Repo> = {
     update: (api, { id, name }) =>
       api.call(method.updateRepo, { id, name, catalogTier: v1.CatalogTier.FIPS, aliases: ['a:b'] }),
     remove: (api, id) => api.call(method.deleteRepo, { id }),
-    view: ({ id: uid, name, description, catalogTier, bundles, aliases, customOverlay, createTime }) => ({
+    commonFields: ({ id: uid, name, description, catalogTier, bundles, aliases, customOverlay, createTime }) => ({
       ...{ uid, name, description, bundles, aliases, tier: v1.CatalogTier[catalogTier] },
       packages: customOverlay?.contents?.packages,
       keys: customOverlay?.contents?.runtimeKeyring.map((key) => key.name),
       environment: customOverlay?.environment,
       users: customOverlay?.accounts?.users.map((user) => [user.userName, user.uid, user.gid ?? 0, user.groupName]),
       groups: customOverlay?.accounts?.groups.map((group) => [group.groupName, group.gid, group.members]),
-      certificates: customOverlay?.certificates?.additional.map((one) => one.content),
+      certificates: customOverlay?.certificates?.additional.map((certificate) => certificate.content),
       created: createTime && timestampMs(createTime),
     }),
   },
@@ -63,7 +63,7 @@ export const repos: Pair<v1.Repo, Repo> = {
       api.call(ReposService.method.createRepo, {
         parent,
         repo: {
-          name: nameOf(name),
+          name: withoutSpaces(name),
           description: 'by v2',
           catalogTier: CatalogTier.DEVTOOLS,
           customOverlay: { ...overlay, certificates, accounts: { users: [{ username: 'root' }] } },
@@ -74,31 +74,31 @@ export const repos: Pair<v1.Repo, Repo> = {
     update: (api, { uid }) =>
       api.call(ReposService.method.updateRepo, { repo: { uid, description: 'changed', bundles: ['fips'] } }),
     remove: (api, uid) => api.call(ReposService.method.deleteRepo, { uid }),
-    view: ({ uid, name, description, catalogTier, bundles, aliases, customOverlay, createTime }) => ({
+    commonFields: ({ uid, name, description, catalogTier, bundles, aliases, customOverlay, createTime }) => ({
       ...{ uid, name, description, bundles, aliases, tier: CatalogTier[catalogTier] },
       packages: customOverlay?.contents?.packages,
       keys: customOverlay?.contents?.runtimeKeyring.map((key) => key.name),
       environment: customOverlay?.environment,
       users: customOverlay?.accounts?.users.map((user) => [user.username, user.uid, user.gid, user.groupName]),
       groups: customOverlay?.accounts?.groups.map((group) => [group.groupname, group.gid, group.members]),
-      certificates: customOverlay?.certificates?.additional.map((one) => one.content),
+      certificates: customOverlay?.certificates?.additional.map((certificate) => certificate.content),
       created: createTime && timestampMs(createTime),
     }),
   },
 };
 
-let count = 0;
+let repoCount = 0;
 const IMAGES = ['one', 'two'];
 
-/** The digests of two images that every repo of `imagesIn` has. */
+/** The digests of the two images in every repo of `createRepoWithImages`. */
 const digests: string[] = [];
 
-async function imagesIn({ api, org, server }: Bench): Promise<string> {
-  const repo = { name: `tagged-${++count}` };
+async function createRepoWithImages({ api, org, server }: ApiFixture): Promise<string> {
+  const repo = { name: `tagged-${++repoCount}` };
   const { uid } = await api.call(ReposService.method.createRepo, { parent: org, repo });
   await withStore(server, async (store) => {
     for (const content of IMAGES) {
-      const { digest } = await pushImage(store, uid, undefined, { content });
+      const { digest } = await insertImage(store, uid, undefined, { content });
       if (!digests.includes(digest)) digests.push(digest);
     }
   });
@@ -106,18 +106,21 @@ async function imagesIn({ api, org, server }: Bench): Promise<string> {
 }
 
 const [FIRST, SECOND] = [0, 1];
-const image = (at: number): string => digests[at] ?? digestOf('missing');
+const digestAt = (at: number): string => digests[at] ?? digestOf('missing');
 
-export const tags: Pair<v1.Tag, Tag> = {
+export const tags: VersionPair<v1.Tag, Tag> = {
   resource: 'tag',
-  parent: imagesIn,
+  parent: createRepoWithImages,
   v1: {
     create: (api, repoId, name) =>
-      api.call(method.createTag, { repoId, tag: { name: nameOf(name), digest: image(FIRST), bundles: ['base'] } }),
+      api.call(method.createTag, {
+        repoId,
+        tag: { name: withoutSpaces(name), digest: digestAt(FIRST), bundles: ['base'] },
+      }),
     find: async (api, id) => (await api.call(method.listTags, { id })).items,
-    update: (api, { id, name }) => api.call(method.updateTag, { id, name, digest: image(SECOND), deprecated: true }),
+    update: (api, { id, name }) => api.call(method.updateTag, { id, name, digest: digestAt(SECOND), deprecated: true }),
     remove: (api, id) => api.call(method.deleteTag, { id }),
-    view: ({ id: uid, name, digest, deprecated, bundles, lastUpdated }) => ({
+    commonFields: ({ id: uid, name, digest, deprecated, bundles, lastUpdated }) => ({
       ...{ uid, name, digest, deprecated, bundles },
       updated: lastUpdated && timestampMs(lastUpdated),
     }),
@@ -126,12 +129,12 @@ export const tags: Pair<v1.Tag, Tag> = {
     create: (api, parent, name) =>
       api.call(TagsService.method.createTag, {
         parent,
-        tag: { name: nameOf(name), digest: image(FIRST), deprecated: true },
+        tag: { name: withoutSpaces(name), digest: digestAt(FIRST), deprecated: true },
       }),
     get: (api, uid) => api.call(TagsService.method.getTag, { uid }),
     find: async (api, uid) => (await api.call(TagsService.method.listTags, { uidp: { ids: [uid] } })).tags,
     remove: (api, uid) => api.call(TagsService.method.deleteTag, { uid }),
-    view: ({ uid, name, digest, deprecated, bundles, updateTime }) => ({
+    commonFields: ({ uid, name, digest, deprecated, bundles, updateTime }) => ({
       ...{ uid, name, digest, deprecated, bundles },
       updated: updateTime && timestampMs(updateTime),
     }),

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/caller.ts';
-import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
+import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
   type Advisory,
@@ -223,7 +223,7 @@ for (const database of databases) {
         await store.close();
       });
 
-      async function all(scopes: readonly string[], request: Request): Promise<string[]> {
+      async function all(scopes: readonly Uid[], request: Request): Promise<string[]> {
         const grants = scopes.map((group) => ({ group, capabilities: capabilitySetOf(LIST) }));
         const caller = createCaller(newUid(ROOT), undefined, grants);
         const ctx = { method: method as NonNullable<typeof method>, caller, authorization: undefined, now: 0 };

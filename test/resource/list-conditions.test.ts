@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/caller.ts';
-import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
+import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import { RepoSchema } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import {
@@ -28,7 +28,7 @@ const LIST = method.capabilities;
 
 /** A row of the model that the index must agree with. */
 interface ModelRow {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly name: string;
   readonly digest: string;
   readonly updated: number;
@@ -73,7 +73,7 @@ for (const database of databases) {
     describe(`listing ${variant} on ${database.name}`, () => {
       let store: Store;
       const model: ModelRow[] = [];
-      const parents: string[] = [];
+      const parents: Uid[] = [];
       const lister = createLister(resource, ListTagsRequestSchema, createPageTokens(Buffer.alloc(32)));
 
       before(async () => {
@@ -98,7 +98,7 @@ for (const database of databases) {
       });
       after(() => store.close());
 
-      async function all(scopes: readonly string[], request: Request): Promise<string[]> {
+      async function all(scopes: readonly Uid[], request: Request): Promise<string[]> {
         const grants = scopes.map((group) => ({ group, capabilities: capabilitySetOf(LIST) }));
         const caller = createCaller(newUid(ROOT), undefined, grants);
         const ctx = { method: method as NonNullable<typeof method>, caller, authorization: undefined, now: 0 };

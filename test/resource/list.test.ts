@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/caller.ts';
-import { isWithin, newUid, parentOf, ROOT } from '../../src/base/uid.ts';
+import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
   type Group,
@@ -26,7 +26,7 @@ const lister = createLister(groups, ListGroupsRequestSchema, createPageTokens(Bu
 
 /** A row of the model that the index must agree with. */
 interface ModelRow {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly name: string;
   readonly created: number;
 }
@@ -55,7 +55,7 @@ for (const database of databases) {
     });
     after(() => store.close());
 
-    const callerAt = (...scopes: string[]): Caller =>
+    const callerAt = (...scopes: Uid[]): Caller =>
       createCaller(
         newUid(ROOT),
         undefined,
@@ -112,7 +112,7 @@ for (const database of databases) {
     }
 
     test('agrees with a model for any filter, order, caller and page size', async () => {
-      const anyUid = fc.nat(model.length - 1).map((i) => model[i]?.uid ?? '');
+      const anyUid = fc.nat(model.length - 1).map((i) => (model[i] as ModelRow).uid);
       const filter = fc.oneof(
         fc.constant({}),
         anyUid.map((descendantsOf) => ({ descendantsOf })),

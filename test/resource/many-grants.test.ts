@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { createCaller } from '../../src/access/caller.ts';
-import { newUid, ROOT } from '../../src/base/uid.ts';
+import { newUid, parseUid, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
   type Advisory,
@@ -35,7 +35,7 @@ for (const database of databases) {
     const organization = newUid(ROOT);
     const granted = Array.from({ length: GRANTS }, () => newUid(organization));
     const statements: string[] = [];
-    const callerAt = (scopes: readonly string[]) =>
+    const callerAt = (scopes: readonly Uid[]) =>
       createCaller(
         newUid(ROOT),
         undefined,
@@ -131,7 +131,7 @@ for (const database of databases) {
       const half = { ...callerAt(granted.slice(0, GRANTS / 2)), uid: caller.uid };
       const { totalCount } = await page({ ...request, pageToken: first.nextPageToken }, half);
       const visible = stored.filter(({ uid, artifactName }) => {
-        return half.can(LIST, uid) && ['app-1', 'app-2'].includes(artifactName);
+        return half.can(LIST, parseUid('uid', uid)) && ['app-1', 'app-2'].includes(artifactName);
       });
       assert.equal(totalCount, visible.length);
     });

@@ -1,28 +1,28 @@
 import { ADVISORY_ID_ALPHABET, formatAdvisoryId } from '../../src/formats/advisories/advisory-id.ts';
 
-/** The YAML files of a whole distribution, by name: `count` advisories spread over `files` packages. */
+/** Yields YAML files as [name, text]: `count` advisories spread over `files` packages, one file for each package. */
 export function* advisoryFiles(count: number, files: number): Generator<[name: string, text: string]> {
-  let made = 0;
+  let written = 0;
   for (let file = 0; file < files; file++) {
     const end = Math.floor((count * (file + 1)) / files);
     const advisories: string[] = [];
-    for (; made < end; made++) advisories.push(advisory(made, `package-${file}`));
+    for (; written < end; written++) advisories.push(advisory(written, `package-${file}`));
     const head = `schema-version: 2.0.2\n\npackage:\n  name: package-${file}\n\nadvisories:\n`;
     yield [`package-${file}.advisories.yaml`, head + advisories.join('\n')];
   }
 }
 
-const advisoryId = (number: number): string =>
-  formatAdvisoryId(
-    (place) => Math.floor(number / ADVISORY_ID_ALPHABET.length ** (11 - place)) % ADVISORY_ID_ALPHABET.length,
-  );
+const ALPHABET_SIZE = ADVISORY_ID_ALPHABET.length;
 
-/** What became of a finding, as often as in the public database. */
-const endings = [
+const advisoryId = (number: number): string =>
+  formatAdvisoryId((at) => Math.floor(number / ALPHABET_SIZE ** (11 - at)) % ALPHABET_SIZE);
+
+/** The last event of an advisory. The types are as frequent as in the public database. */
+const lastEvents = [
   ...Array(7).fill('        type: fixed\n        data:\n          fixed-version: 1.2.3-r1\n'),
-  '        type: false-positive-determination\n        data:\n          type: component-vulnerability-mismatch\n          note: Another curl.\n',
-  '        type: pending-upstream-fix\n        data:\n          note: |\n            It needs a newer library,\n            which upstream has not taken in.\n',
-  '        type: fix-not-planned\n        data:\n          note: The package is going away.\n',
+  '        type: false-positive-determination\n        data:\n          type: component-vulnerability-mismatch\n          note: Another package named curl.\n',
+  '        type: pending-upstream-fix\n        data:\n          note: |\n            It needs a newer library,\n            which upstream does not use yet.\n',
+  '        type: fix-not-planned\n        data:\n          note: The package will be removed.\n',
 ];
 
 const advisory = (number: number, name: string): string => `  - id: ${advisoryId(number)}
@@ -43,4 +43,4 @@ const advisory = (number: number, name: string): string => `  - id: ${advisoryId
             componentLocation: /usr/bin/${name}
             scanner: grype
       - timestamp: 2024-05-08T09:00:00Z
-${endings[number % endings.length]}`;
+${lastEvents[number % lastEvents.length]}`;

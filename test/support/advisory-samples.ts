@@ -1,4 +1,4 @@
-/** Files of every format, as their tools write them. */
+/** Advisory files in every supported format, as the tools of the format write them. */
 
 export const advisoryYaml = `schema-version: 2.0.2
 

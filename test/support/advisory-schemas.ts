@@ -1,4 +1,4 @@
-/** What the public schemas of OSV (1.7) and OpenVEX (0.2.0) ask of the parts that we read and write. */
+/** The parts of the public schemas of OSV (1.7) and OpenVEX (0.2.0) that the server reads and writes. */
 
 const text = { type: 'string', minLength: 1 } as const;
 const time = { type: 'string', format: 'date-time', pattern: 'Z$' } as const;
@@ -24,7 +24,7 @@ const severity = {
   },
 } as const;
 
-/** Families of packages that OSV has defined, each with a release behind a colon where it has any. */
+/** The ecosystems that OSV defines. Some are followed by a colon and a release. */
 const ecosystem = {
   type: 'string',
   pattern:
@@ -179,7 +179,7 @@ export const openVexSchema = {
           action_statement: { type: 'string' },
           action_statement_timestamp: { type: 'string', format: 'date-time' },
         },
-        // What a status has to be explained with.
+        // Some statuses require an explanation.
         allOf: [
           {
             if: { properties: { status: { const: 'not_affected' } } },

@@ -1,23 +1,23 @@
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 
-/** A file of an archive. */
-export interface Packed {
+/** A file to put into an archive. */
+export interface ArchiveFile {
   readonly name: string;
   readonly content: string | Buffer;
-  /** In milliseconds; an even second, because that is as fine as zip files go. */
+  /** In milliseconds. Use even seconds: zip files store times in steps of two seconds. */
   readonly time?: number;
-  /** What the archive says about its size, where that is not the truth. */
-  readonly claims?: number;
+  /** The size that the archive states, if it is not the real size. */
+  readonly statedSize?: number;
 }
 
-const SOME_TIME = Date.UTC(2024, 4, 6, 7, 8, 10);
+const DEFAULT_TIME = Date.UTC(2024, 4, 6, 7, 8, 10);
 
-/** A zip file as real tools write it (APPNOTE.TXT): local headers with data, the central directory, its end. */
-export function zipOf(files: readonly Packed[]): Buffer {
+/** A zip file (APPNOTE.TXT): local headers with data, the central directory, and the end record. */
+export function zipOf(files: readonly ArchiveFile[]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
-  for (const { name, content, time = SOME_TIME, claims } of files) {
+  for (const { name, content, time = DEFAULT_TIME, statedSize: claims } of files) {
     const raw = Buffer.from(content);
     const data = deflateRawSync(raw);
     const path = Buffer.from(name);
@@ -48,30 +48,30 @@ function dosTime(ms: number): [time: number, date: number] {
 }
 
 export interface TarOptions {
-  /** How names are told that a header has no room for; always, with either. */
+  /** The extension that stores file names too long for a header. If set, all names are stored with it. */
   readonly longNames?: 'pax' | 'gnu';
 }
 
 /** A tar archive (POSIX ustar). */
-export function tarOf(files: readonly Packed[], { longNames }: TarOptions = {}): Buffer {
-  const blocks = files.flatMap(({ name, content, time = SOME_TIME, claims }) => {
+export function tarOf(files: readonly ArchiveFile[], { longNames }: TarOptions = {}): Buffer {
+  const blocks = files.flatMap(({ name, content, time = DEFAULT_TIME, statedSize: claims }) => {
     const raw = Buffer.from(content);
-    const own = [tarHeader(longNames ? 'short' : name, claims ?? raw.length, time, '0'), padded(raw)];
-    if (longNames === 'gnu') return [...tarExtension('L', Buffer.from(`${name}\0`)), ...own];
-    if (longNames === 'pax') return [...tarExtension('x', paxRecord('path', name)), ...own];
-    return own;
+    const file = [tarHeader(longNames ? 'short' : name, claims ?? raw.length, time, '0'), padded(raw)];
+    if (longNames === 'gnu') return [...tarExtension('L', Buffer.from(`${name}\0`)), ...file];
+    if (longNames === 'pax') return [...tarExtension('x', paxRecord('path', name)), ...file];
+    return file;
   });
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
-export const tarGzOf = (files: readonly Packed[], options?: TarOptions): Buffer => gzipSync(tarOf(files, options));
+export const tarGzOf = (files: readonly ArchiveFile[], options?: TarOptions): Buffer => gzipSync(tarOf(files, options));
 
 const tarExtension = (type: string, content: Buffer): Buffer[] => [
   tarHeader('././@LongLink', content.length, 0, type),
   padded(content),
 ];
 
-/** The length counts itself. */
+/** The length in front of a record includes its own digits. */
 function paxRecord(key: string, value: string): Buffer {
   const rest = Buffer.byteLength(` ${key}=${value}\n`);
   let length = rest + String(rest).length;
@@ -83,10 +83,10 @@ function tarHeader(path: string, size: number, time: number, type: string): Buff
   const header = Buffer.alloc(512);
   const octal = (value: number, at: number, length: number) =>
     header.write(value.toString(8).padStart(length - 1, '0'), at, 'latin1');
-  // A path that is too long for the name is cut at a slash.
-  const cut = path.length > 100 ? path.indexOf('/', path.length - 101) : -1;
-  header.write(path.slice(cut + 1), 0);
-  if (cut > 0) header.write(path.slice(0, cut), 345);
+  // A path longer than 100 bytes is split at a slash into prefix and name.
+  const split = path.length > 100 ? path.indexOf('/', path.length - 101) : -1;
+  header.write(path.slice(split + 1), 0);
+  if (split > 0) header.write(path.slice(0, split), 345);
   octal(0o644, 100, 8);
   octal(size, 124, 12);
   octal(Math.trunc(time / 1000), 136, 12);

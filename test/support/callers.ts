@@ -12,35 +12,37 @@ import { openStore } from '../../src/store/open.ts';
 import type { TestServer } from './server.ts';
 import { type Client, wires } from './wires.ts';
 
-/** Somebody who can log in. */
+/** An identity that can log in. */
 export interface TestCaller {
-  /** The uid of the identity. */
   readonly uid: string;
-  /** A bearer token, good for an hour. */
+  /** Signs a bearer token that is valid for one hour. */
   token(): Promise<string>;
 }
 
 /** The uid of a built-in role. */
-export function builtinUid(name: string): string {
-  return builtinRoles.find((role) => role.name === name)?.uid ?? assert.fail(`there is no role ${name}`);
+export function builtinRoleUid(name: string): string {
+  return builtinRoles.find((role) => role.name === name)?.uid ?? assert.fail(`there is no built-in role ${name}`);
 }
 
-let callers = 0;
+let callerCount = 0;
 
-/** An identity in a group without any role. */
-export async function stranger(server: TestServer, group: string): Promise<TestCaller> {
-  const { name, relationship, token } = await newLogin('https://issuer.test');
+/** Creates an identity in a group, without any role. */
+export async function callerWithoutRole(server: TestServer, group: string): Promise<TestCaller> {
+  const { name, relationship, token } = await newStaticKeyLogin('https://issuer.test');
   const { uid } = await asOwner(server, (api) =>
     api.call(IdentitiesService.method.createIdentity, { parent: group, identity: { name, relationship } }),
   );
   return { uid, token };
 }
 
-/** A person whom `issuer` vouches for, without any role: put past the server to where registering would put them. */
-export async function person(server: TestServer, issuer: string, subject?: string): Promise<TestCaller> {
-  const { name, relationship, token } = await newLogin(issuer, subject);
+/**
+ * Inserts the identity of a person without any role directly into the database, as registration by `issuer` would
+ * create it.
+ */
+export async function registeredCaller(server: TestServer, issuer: string, subject?: string): Promise<TestCaller> {
+  const { name, relationship, token } = await newStaticKeyLogin(issuer, subject);
   const uid = newUid(ROOT);
-  const store = await openStore(server.home);
+  const store = await openStore(server.dataLocation);
   try {
     const message = create(IdentitySchema, { name, relationship });
     await store.write((tx) => insert(tx, identities, { message, uid, parent: ROOT }, systemClock()));
@@ -50,8 +52,8 @@ export async function person(server: TestServer, issuer: string, subject?: strin
   return { uid, token };
 }
 
-/** What an identity needs for logging in, and how it does. */
-async function newLogin(issuer: string, subject = `caller ${++callers}`) {
+/** Creates a key pair: the relationship of an identity that trusts it, and a function that signs its tokens. */
+async function newStaticKeyLogin(issuer: string, subject = `caller ${++callerCount}`) {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
   const value = {
     issuer,
@@ -73,10 +75,10 @@ async function newLogin(issuer: string, subject = `caller ${++callers}`) {
   return { name: subject, relationship: { case: 'staticKeys' as const, value }, token };
 }
 
-/** An identity in a group with a role on that group, by the role's uid or built-in name. */
-export async function callerWith(server: TestServer, role: string, group: string): Promise<TestCaller> {
-  const caller = await stranger(server, group);
-  const roleUid = role.length >= 40 ? role : builtinUid(role);
+/** Creates an identity in a group, with a role at that group. `role` is a uid or the name of a built-in role. */
+export async function callerWithRole(server: TestServer, role: string, group: string): Promise<TestCaller> {
+  const caller = await callerWithoutRole(server, group);
+  const roleUid = role.length >= 40 ? role : builtinRoleUid(role);
   await asOwner(server, (api) =>
     api.call(RoleBindingsService.method.createRoleBinding, {
       parent: group,
@@ -86,10 +88,10 @@ export async function callerWith(server: TestServer, role: string, group: string
   return caller;
 }
 
-async function asOwner<T>(server: TestServer, work: (api: Client) => Promise<T>): Promise<T> {
+async function asOwner<T>(server: TestServer, run: (api: Client) => Promise<T>): Promise<T> {
   const api = wires[0]?.connect(server.url, server.token) ?? assert.fail();
   try {
-    return await work(api);
+    return await run(api);
   } finally {
     api.close();
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { fromBinary } from '@bufbuild/protobuf';
+import type { ParentUid, Uid } from '../../src/base/uid.ts';
 import { resources } from '../../src/domains/domains.ts';
 import type { Resource, Stored } from '../../src/resource/definition.ts';
 import { membershipsOf } from '../../src/resource/list-membership.ts';
@@ -7,15 +8,15 @@ import type { Reader, Row } from '../../src/store/store.ts';
 
 interface ResourceRow extends Row {
   kind: string;
-  uid: string;
-  parent: string;
+  uid: Uid;
+  parent: ParentUid;
   created: number;
   updated: number;
   body: Uint8Array;
   state: string | null;
 }
 
-/** Recomputes the listing index, keys and references from the resources alone, and compares with what the tables hold. */
+/** Recomputes the listing index, natural keys and references from the resources, and compares them with the tables. */
 export async function assertConsistent(db: Reader, all: readonly Resource[] = resources): Promise<void> {
   const kinds = new Map<string, Resource>(all.map((resource) => [resource.kind, resource]));
   const entries: string[] = [];
@@ -41,20 +42,20 @@ export async function assertConsistent(db: Reader, all: readonly Resource[] = re
       for (const value of values) references.push(`${row.kind}|${field}|${value}|${row.uid}`);
     }
   }
-  const texts = async (sql: string): Promise<string[]> =>
+  const textColumn = async (sql: string): Promise<string[]> =>
     (await db.all<{ text: string }>(sql)).map(({ text }) => text).sort();
   assert.deepEqual(
-    await texts(`SELECT l.scope || '|' || l.kind || '|' || l.facet || '|' || e.sort || '|' || e.key || '|' || e.uid AS text
+    await textColumn(`SELECT l.scope || '|' || l.kind || '|' || l.facet || '|' || e.sort || '|' || e.key || '|' || e.uid AS text
       FROM entry e JOIN list l ON l.id = e.list`),
     entries.sort(),
   );
   assert.deepEqual(
-    await texts(`SELECT scope || '|' || kind || '|' || facet || '|' || n AS text FROM list WHERE n <> 0`),
+    await textColumn(`SELECT scope || '|' || kind || '|' || facet || '|' || n AS text FROM list WHERE n <> 0`),
     [...counts].map(([list, n]) => `${list}|${n}`).sort(),
   );
-  assert.deepEqual(await texts(`SELECT kind || '|' || key || '|' || uid AS text FROM natural_key`), keys.sort());
+  assert.deepEqual(await textColumn(`SELECT kind || '|' || key || '|' || uid AS text FROM natural_key`), keys.sort());
   assert.deepEqual(
-    await texts(`SELECT kind || '|' || field || '|' || value || '|' || uid AS text FROM reference`),
+    await textColumn(`SELECT kind || '|' || field || '|' || value || '|' || uid AS text FROM reference`),
     references.sort(),
   );
 }

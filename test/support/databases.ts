@@ -5,16 +5,18 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { freshDatabase } from './postgres.ts';
 
-/** Where a server keeps its data; opening it again finds what was there. */
-export interface Home {
+/** The data directory and the database of a server. The data persists until `remove`, so a server can be restarted. */
+export interface DataLocation {
   readonly dataDir: string;
   readonly databaseUrl: string | undefined;
   remove(): Promise<void>;
 }
 
+/** A database that the server supports. */
 export interface Database {
   readonly name: string;
-  home(): Promise<Home>;
+  /** Creates an empty data directory and an empty database. */
+  createDataLocation(): Promise<DataLocation>;
 }
 
 const temporaryDirectory = (): string => mkdtempSync(join(tmpdir(), 'wharf-data-'));
@@ -22,14 +24,14 @@ const temporaryDirectory = (): string => mkdtempSync(join(tmpdir(), 'wharf-data-
 export const databases: readonly Database[] = [
   {
     name: 'SQLite',
-    async home() {
+    async createDataLocation() {
       const dataDir = temporaryDirectory();
       return { dataDir, databaseUrl: undefined, remove: async () => rmSync(dataDir, { recursive: true, force: true }) };
     },
   },
   {
     name: 'PostgreSQL',
-    async home() {
+    async createDataLocation() {
       const { url, drop } = await freshDatabase();
       const dataDir = temporaryDirectory();
       const remove = async () => {
@@ -41,21 +43,20 @@ export const databases: readonly Database[] = [
   },
 ];
 
-/** The one that a command line asks for. */
-export function databaseNamed(wanted = 'SQLite'): Database {
-  const database = databases.find(({ name }) => name === wanted);
-  if (!database)
-    throw new Error(`there is no database ${wanted}; there is ${databases.map(({ name }) => name).join(', ')}`);
+/** Returns the database of this name. SQLite is the default. */
+export function findDatabase(name = 'SQLite'): Database {
+  const database = databases.find((candidate) => candidate.name === name);
+  if (!database) throw new Error(`unknown database ${name}; use ${databases.map((known) => known.name).join(' or ')}`);
   return database;
 }
 
-/** An open store of its own; closing it also removes its data. */
+/** Opens a store on new data. Closing the store also removes the data. */
 export async function temporaryStore(database: Database): Promise<Store> {
-  const home = await database.home();
-  const store = await openStore(home);
+  const location = await database.createDataLocation();
+  const store = await openStore(location);
   const close = async () => {
     await store.close();
-    await home.remove();
+    await location.remove();
   };
   return { ...store, close };
 }

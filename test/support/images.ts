@@ -11,7 +11,7 @@ export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
 export const OCI_CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const OCI_LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
 
-/** What stands for bytes in a manifest. */
+/** A descriptor of the OCI image specification. */
 export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
@@ -30,12 +30,15 @@ export const descriptorOf = (mediaType: string, bytes: Uint8Array | string): Des
 export interface PushOptions {
   readonly now?: number;
   readonly actor?: string;
-  /** What the config blob holds. */
+  /** The content of the config blob. */
   readonly config?: string;
 }
 
-/** Pushes a manifest straight into the database, and answers its descriptor. Blobs need no bytes: only links count there. */
-export async function push(
+/**
+ * Inserts a manifest directly into the database and returns its descriptor. Its blobs must be linked to the repo, but
+ * their bytes are not needed.
+ */
+export async function insertManifest(
   store: Store,
   repo: string,
   manifest: { readonly mediaType: string; readonly [field: string]: unknown },
@@ -53,14 +56,14 @@ export async function push(
 
 export interface ImageOptions extends PushOptions {
   readonly architecture?: string;
-  /** One image differs from another by it. */
+  /** The content of the layer. Images with different content have different digests. */
   readonly content?: string;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly subject?: Descriptor;
 }
 
-/** Pushes an image of one layer with its blobs. */
-export async function pushImage(
+/** Inserts an image with one layer directly into the database, and links its blobs. */
+export async function insertImage(
   store: Store,
   repo: string,
   tag?: string,
@@ -79,15 +82,15 @@ export async function pushImage(
     ...(annotations && { annotations }),
     ...(subject && { subject }),
   };
-  const pushed = await push(store, repo, manifest, tag, { ...options, now, config: configText });
+  const pushed = await insertManifest(store, repo, manifest, tag, { ...options, now, config: configText });
   return { ...pushed, contentSize: config.size + layer.size };
 }
 
-/** Works on the database of a running server, past the server. */
-export async function withStore<T>(server: TestServer, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(server.home);
+/** Opens the database of a running server, passes it to `run`, and closes it. */
+export async function withStore<T>(server: TestServer, run: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(server.dataLocation);
   try {
-    return await work(store);
+    return await run(store);
   } finally {
     await store.close();
   }

@@ -18,7 +18,7 @@ export interface RecordedEvent {
   readonly body: Record<string, unknown> | null;
 }
 
-/** The events about a subject, oldest first. */
+/** Returns the outbox events of a subject, oldest first. */
 export async function eventsAbout(db: Reader, subject: string): Promise<RecordedEvent[]> {
   const rows = await db.all<OutboxRow>(
     'SELECT type, scope, extensions, body_type, body FROM outbox WHERE subject = $1 ORDER BY id',
@@ -35,11 +35,11 @@ export async function eventsAbout(db: Reader, subject: string): Promise<Recorded
 
 const TABLES = ['resource', 'list', 'entry', 'natural_key', 'reference', 'outbox', 'setting'];
 
-/** Fails when any of `secrets` is anywhere in the database, as it is or as a part of something longer. */
+/** Fails if any column of the database contains one of `secrets`, also as a substring. */
 export async function assertNotStored(db: Reader, secrets: readonly string[]): Promise<void> {
   for (const table of TABLES) {
     const rows = await db.all(`SELECT * FROM ${table}`);
-    assert.ok(rows.length > 0, `${table} is empty, which proves nothing`);
+    assert.ok(rows.length > 0, `${table} is empty, so the check would be meaningless`);
     const text = rows.map((row) => Object.values(row).map(asText).join(' ')).join('\n');
     for (const secret of secrets) assert.ok(!text.includes(secret), `a secret is in the table ${table}`);
   }
@@ -48,7 +48,7 @@ export async function assertNotStored(db: Reader, secrets: readonly string[]): P
 const asText = (value: unknown): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value);
 
-/** A log of everything down to debug, and the lines it got. */
+/** A log of all levels that collects its lines. */
 export function capturedLog(): { readonly log: Log; readonly lines: string[] } {
   const lines: string[] = [];
   return { log: createLogger({ level: 'debug', destination: { write: (line) => lines.push(line) } }), lines };

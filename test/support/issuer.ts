@@ -5,16 +5,16 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose';
 
-/** An issuer that does what a test wants, however wrong. */
+/** An OpenID issuer whose documents and responses a test can replace, for example by invalid ones. */
 export interface TestIssuer {
   readonly url: string;
-  /** The paths it was asked for. */
+  /** The requested paths. */
   readonly requests: string[];
-  /** What it answers: the documents of an honest issuer, unless a test replaces them. */
+  /** The documents by path. Initially those of a valid issuer. */
   readonly documents: Record<string, unknown>;
-  /** Answers in its own way instead, while it is set. */
-  answer: RequestListener | undefined;
-  /** Publishes these keys and no others. */
+  /** Handles all requests instead of `documents` while it is set. */
+  handler: RequestListener | undefined;
+  /** Replaces the published keys. */
   publish(...keys: SigningKey[]): void;
 }
 
@@ -32,7 +32,7 @@ export const publicJwk = ({ kid, publicKey }: SigningKey) => ({
   alg: 'ES256',
 });
 
-/** A token with exactly these claims. */
+/** Signs a token with exactly these claims. */
 export const sign = (claims: JWTPayload, key: SigningKey, header: Partial<JWTHeaderParameters> = {}): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: key.kid, ...header }).sign(key.privateKey);
 
@@ -41,7 +41,7 @@ export const DISCOVERY = '/.well-known/openid-configuration';
 export async function startIssuer(t: TestContext, ...keys: SigningKey[]): Promise<TestIssuer> {
   const server = createServer((req, res) => {
     issuer.requests.push(req.url ?? '');
-    if (issuer.answer) return void issuer.answer(req, res);
+    if (issuer.handler) return void issuer.handler(req, res);
     const document = issuer.documents[req.url ?? ''];
     res.writeHead(document === undefined ? 404 : 200).end(JSON.stringify(document ?? {}));
   });
@@ -56,7 +56,7 @@ export async function startIssuer(t: TestContext, ...keys: SigningKey[]): Promis
     url,
     requests: [],
     documents: { [DISCOVERY]: { issuer: url, jwks_uri: `${url}/keys` } },
-    answer: undefined,
+    handler: undefined,
     publish(...published) {
       issuer.documents['/keys'] = { keys: published.map(publicJwk) };
     },

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto';
 import { Agent, type ClientRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** As much of a registry client as tests need: it says what it sends and hides nothing of the answer. */
+/** A minimal registry client. It sends requests exactly as given and returns the complete response. */
 export interface OciClient {
-  send(verb: string, path: string, options?: SendOptions): Promise<OciAnswer>;
-  /** Pushes a blob as docker does, in two requests, and answers its digest. */
+  send(verb: string, path: string, options?: SendOptions): Promise<OciResponse>;
+  /** Pushes a blob in two requests, as docker does, and returns its digest. */
   pushBlob(name: string, content: Uint8Array): Promise<string>;
-  /** Pushes a manifest and answers its digest. */
+  /** Pushes a manifest and returns its digest. */
   pushManifest(name: string, reference: string, manifest: Manifest): Promise<string>;
   close(): void;
 }
 
 export interface SendOptions {
   readonly headers?: OutgoingHttpHeaders;
-  /** Several pieces are sent one by one, without a length unless a header says it. */
+  /** An iterable is sent chunk by chunk, without a content-length unless `headers` has one. */
   readonly body?: Uint8Array | string | AsyncIterable<Uint8Array>;
 }
 
-export interface OciAnswer {
+export interface OciResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -30,6 +30,7 @@ export interface Manifest {
   readonly digest: string;
 }
 
+/** Media types. */
 export const INDEX = 'application/vnd.oci.image.index.v1+json';
 export const IMAGE = 'application/vnd.oci.image.manifest.v1+json';
 export const CONFIG = 'application/vnd.oci.image.config.v1+json';
@@ -38,14 +39,14 @@ export const LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
 export const digestOf = (content: Uint8Array, algorithm = 'sha256'): string =>
   `${algorithm}:${createHash(algorithm).update(content).digest('hex')}`;
 
-/** With a token as bearer, or with whatever `authorization` says. */
+/** Creates a client that sends `authorization` with every request, or no credentials. */
 export function ociClient(url: string, authorization?: string): OciClient {
   const agent = new Agent({ keepAlive: true });
 
-  async function send(verb: string, path: string, { headers = {}, body }: SendOptions = {}): Promise<OciAnswer> {
+  async function send(verb: string, path: string, { headers = {}, body }: SendOptions = {}): Promise<OciResponse> {
     const isWhole = typeof body === 'string' || body instanceof Uint8Array;
     const { hostname, port } = new URL(url);
-    // The path goes out as it is, tricks and all.
+    // `request` takes the path as it is: a URL object would normalize the paths that tests of attacks send.
     const outgoing = request({
       agent,
       hostname,
@@ -58,21 +59,21 @@ export function ociClient(url: string, authorization?: string): OciClient {
         ...headers,
       },
     });
-    const answered = new Promise<OciAnswer>((resolve, reject) => {
+    const response = new Promise<OciResponse>((resolve, reject) => {
       outgoing.on('error', reject);
       outgoing.on('response', (res) => {
         buffer(res).then((all) => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: all }), reject);
       });
     });
     if (body === undefined || isWhole) outgoing.end(body);
-    else void sendPieces(outgoing, body);
-    return answered;
+    else void sendChunks(outgoing, body);
+    return response;
   }
 
-  async function expect(status: number, ...request: Parameters<typeof send>): Promise<OciAnswer> {
-    const answer = await send(...request);
-    if (answer.status === status) return answer;
-    throw new Error(`${request[0]} ${request[1]} gave ${answer.status}: ${answer.body}`);
+  async function expect(status: number, ...request: Parameters<typeof send>): Promise<OciResponse> {
+    const response = await send(...request);
+    if (response.status === status) return response;
+    throw new Error(`${request[0]} ${request[1]} returned ${response.status}: ${response.body}`);
   }
 
   return {
@@ -92,13 +93,13 @@ export function ociClient(url: string, authorization?: string): OciClient {
   };
 }
 
-/** A server that has heard enough closes the connection; its answer, if any, still comes. */
-async function sendPieces(outgoing: ClientRequest, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+/** Sends chunks until the server closes the connection, which it may do after an early response. */
+async function sendChunks(outgoing: ClientRequest, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const closed = new Promise((resolve) => outgoing.once('close', resolve));
   try {
-    for await (const piece of pieces) {
-      const isTaken = new Promise((resolve) => outgoing.write(piece, resolve));
-      await Promise.race([isTaken, closed]);
+    for await (const chunk of chunks) {
+      const written = new Promise((resolve) => outgoing.write(chunk, resolve));
+      await Promise.race([written, closed]);
     }
     outgoing.end();
   } catch (error) {
@@ -106,52 +107,52 @@ async function sendPieces(outgoing: ClientRequest, pieces: AsyncIterable<Uint8Ar
   }
 }
 
-/** Where an upload is finished. */
+/** The URL of the request that finishes an upload. */
 export const withDigest = (location: string | undefined, digest: string): string =>
   `${location}${location?.includes('?') ? '&' : '?'}digest=${digest}`;
 
-/** The codes in an OCI error body. */
-export const codesIn = ({ body }: OciAnswer): string[] =>
+/** The error codes in the body of an OCI error response. */
+export const errorCodesIn = ({ body }: OciResponse): string[] =>
   JSON.parse(body.toString('utf8')).errors.map(({ code }: { code: string }) => code);
 
-export const basic = (password: string, user = 'anybody'): string =>
+export const basicAuth = (password: string, user = 'any-user'): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-/** Fetches a token as docker does after a 401: from where the challenge says, for what it says. */
-export async function answerChallenge(challenge: string | undefined, password: string): Promise<string> {
+/** Fetches a token as docker does after a 401: from the realm and for the scope of the challenge. */
+export async function fetchTokenForChallenge(challenge: string | undefined, password: string): Promise<string> {
   const parameters = Object.fromEntries([...(challenge ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, k, v]) => [k, v]));
   const url = new URL(parameters.realm ?? '');
   url.searchParams.set('service', parameters.service ?? '');
   for (const scope of parameters.scope?.split(' ') ?? []) url.searchParams.append('scope', scope);
-  const client = ociClient(url.origin, basic(password));
+  const client = ociClient(url.origin, basicAuth(password));
   try {
     const { status, body } = await client.send('GET', url.pathname + url.search);
-    if (status !== 200) throw new Error(`no token: ${status} ${body}`);
+    if (status !== 200) throw new Error(`the token endpoint returned ${status}: ${body}`);
     return JSON.parse(body.toString('utf8')).token;
   } finally {
     client.close();
   }
 }
 
-export const manifestOf = (value: { readonly mediaType: string }): Manifest => {
+export const buildManifest = (value: { readonly mediaType: string }): Manifest => {
   const bytes = Buffer.from(JSON.stringify(value));
   return { mediaType: value.mediaType, bytes, digest: digestOf(bytes) };
 };
 
-export const describe = (mediaType: string, content: Uint8Array) => ({
+export const descriptorFor = (mediaType: string, content: Uint8Array) => ({
   mediaType,
   digest: digestOf(content),
   size: content.length,
 });
 
-/** The blobs and the manifest of an image. */
-export function imageOf(architecture: string, ...layers: readonly Buffer[]) {
+/** Builds an image: its manifest, its blobs and the sum of their sizes. */
+export function buildImage(architecture: string, ...layers: readonly Buffer[]) {
   const config = Buffer.from(JSON.stringify({ os: 'linux', architecture, rootfs: { type: 'layers', diff_ids: [] } }));
-  const manifest = manifestOf({
+  const manifest = buildManifest({
     schemaVersion: 2,
     mediaType: IMAGE,
-    config: describe(CONFIG, config),
-    layers: layers.map((layer) => describe(LAYER, layer)),
+    config: descriptorFor(CONFIG, config),
+    layers: layers.map((layer) => descriptorFor(LAYER, layer)),
   } as { mediaType: string });
   return {
     manifest,
@@ -160,25 +161,25 @@ export function imageOf(architecture: string, ...layers: readonly Buffer[]) {
   };
 }
 
-/** An index of images for linux. */
-export const indexOf = (images: Readonly<Record<string, Manifest>>): Manifest =>
-  manifestOf({
+/** Builds an index of linux images by architecture. */
+export const buildIndex = (images: Readonly<Record<string, Manifest>>): Manifest =>
+  buildManifest({
     schemaVersion: 2,
     mediaType: INDEX,
     manifests: Object.entries(images).map(([architecture, { mediaType, bytes }]) => ({
-      ...describe(mediaType, bytes),
+      ...descriptorFor(mediaType, bytes),
       platform: { os: 'linux', architecture },
     })),
   } as { mediaType: string });
 
-/** A small image with content of its own. */
+/** Pushes a small image. Its layer consists of `text`. */
 export async function pushImage(
   client: OciClient,
   name: string,
   tag: string,
   text = `${name}:${tag}`,
 ): Promise<Manifest> {
-  const { manifest, blobs } = imageOf('amd64', Buffer.from(text));
+  const { manifest, blobs } = buildImage('amd64', Buffer.from(text));
   for (const blob of blobs) await client.pushBlob(name, blob);
   await client.pushManifest(name, tag, manifest);
   return manifest;

@@ -1,4 +1,4 @@
-/** The little of oidc-provider that the tests use; the package has no types of its own. */
+/** The parts of oidc-provider that the tests use. The package has no types. */
 declare module 'oidc-provider' {
   import type { RequestListener } from 'node:http';
 

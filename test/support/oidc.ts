@@ -4,19 +4,19 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';
 
-/** A real OpenID provider on this machine. */
+/** An OpenID provider (the package oidc-provider) on this machine. */
 export interface OidcProvider {
   readonly issuer: string;
-  /** Logs in as a client and answers a token of the provider: its subject is the client, its audience the resource. */
+  /** Logs in as a client and returns a token whose subject is the client. */
   token(client: string, audience: string): Promise<string>;
-  /** From now on it signs with a new key, and has forgotten the old one. */
+  /** Replaces the signing key. Tokens of the old key are no longer valid. */
   rotateKeys(): void;
   stop(): void;
 }
 
-const SECRET = 'only known to clients on this machine';
+const SECRET = 'client secret with spaces';
 
-/** Clients may log in by their own names; tokens carry the extra claims. */
+/** `clients` are the ids of the clients that can log in. Tokens have `claims` in addition to the standard ones. */
 export async function startOidcProvider(
   clients: readonly string[],
   claims: Readonly<Record<string, unknown>> = {},
@@ -25,8 +25,8 @@ export async function startOidcProvider(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  let answer = newProvider(issuer, clients, claims);
-  server.on('request', (req, res) => answer(req, res));
+  let handle = newProvider(issuer, clients, claims);
+  server.on('request', (req, res) => handle(req, res));
   return {
     issuer,
     async token(client, audience) {
@@ -36,11 +36,11 @@ export async function startOidcProvider(
         body: new URLSearchParams({ grant_type: 'client_credentials', resource: audience }),
       });
       const { access_token: token } = (await response.json()) as { access_token?: string };
-      if (!token) throw new Error(`the provider gave no token: status ${response.status}`);
+      if (!token) throw new Error(`the provider returned no token: status ${response.status}`);
       return token;
     },
     rotateKeys() {
-      answer = newProvider(issuer, clients, claims);
+      handle = newProvider(issuer, clients, claims);
     },
     stop() {
       server.close();
@@ -49,7 +49,7 @@ export async function startOidcProvider(
   };
 }
 
-/** A provider has the keys it was made with, so new keys make a new provider. */
+/** Creates a provider with a new key. A provider cannot change its keys. */
 function newProvider(
   issuer: string,
   clients: readonly string[],
@@ -64,7 +64,7 @@ function newProvider(
     jwt: { sign: { alg: 'RS256' } },
   });
   const provider = new Provider(issuer, {
-    adapter: Forgetful,
+    adapter: NoStorage,
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'RS256' }] },
     clients: clients.map((name) => ({
       client_id: name,
@@ -87,8 +87,8 @@ function newProvider(
   return provider.callback();
 }
 
-/** Tokens that are JWTs need no memory. */
-class Forgetful {
+/** The provider requires a storage adapter, but tokens that are JWTs are not stored. */
+class NoStorage {
   async upsert(): Promise<void> {}
   async find(): Promise<undefined> {}
 }

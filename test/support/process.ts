@@ -3,32 +3,32 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { v8Flags } from '../../src/cli/v8-flags.ts';
-import type { Home } from './databases.ts';
+import type { DataLocation } from './databases.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 
-/** Longer than a server takes to finish what it is at. */
+/** Longer than a server needs to finish its running requests. */
 const STOP_MS = 30_000;
 
 export interface ServerProcess {
   readonly url: string;
   readonly process: ChildProcess;
-  /** What it has logged so far. */
+  /** The log lines so far. */
   readonly log: readonly string[];
-  /** Ends it without warning, as a power cut would. */
+  /** Kills the process without a shutdown, like a power failure. */
   kill(): Promise<void>;
-  /** Asks it to stop and answers its exit code. */
+  /** Stops the server and returns its exit code. */
   stop(): Promise<number | null>;
 }
 
-/** A server in a process of its own, as `npm start` runs it. */
-export async function spawnServer(home: Home, env: Record<string, string> = {}): Promise<ServerProcess> {
+/** Starts a server in a separate process, as `npm start` does. */
+export async function spawnServer(location: DataLocation, env: Record<string, string> = {}): Promise<ServerProcess> {
   const child = spawn(process.execPath, [...v8Flags, PROGRAM, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',
-      WHARF_DATA: home.dataDir,
-      ...(home.databaseUrl !== undefined && { WHARF_DATABASE_URL: home.databaseUrl }),
+      WHARF_DATA: location.dataDir,
+      ...(location.databaseUrl !== undefined && { WHARF_DATABASE_URL: location.databaseUrl }),
       ...env,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -42,7 +42,7 @@ export async function spawnServer(home: Home, env: Record<string, string> = {}):
       const found = /"url":"(https?:[^"]+)"/.exec(line)?.[1];
       if (found) resolve(found);
     });
-    void ended.then(() => reject(new Error(`the server ended before it listened:\n${output.join('\n')}`)));
+    void ended.then(() => reject(new Error(`the server exited before it listened:\n${output.join('\n')}`)));
   });
   return {
     url,
@@ -54,9 +54,9 @@ export async function spawnServer(home: Home, env: Record<string, string> = {}):
     },
     async stop() {
       child.kill('SIGTERM');
-      const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await ended;
-      clearTimeout(late);
+      clearTimeout(timer);
       if (child.signalCode === 'SIGKILL') throw new Error(`the server did not stop:\n${output.slice(-20).join('\n')}`);
       return child.exitCode;
     },

@@ -1,45 +1,45 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bench } from './every-database-and-wire.ts';
+import type { ApiFixture } from './api-fixture.ts';
 import type { Client } from './wires.ts';
 
-/** What to ask for after something was written, and a text that the answer then has. */
-export interface Written {
-  readonly asked: string;
-  readonly shows: string;
+/** What a writer wrote: the argument for the read methods, and a text that their result contains. */
+export interface WrittenSample {
+  readonly query: string;
+  readonly expectedText: string;
 }
 
-/** Something that v1 and v2 both read, and that not both can write. Another one takes another row. */
-export interface Reading {
+/** Data that both v1 and v2 can read, but that not both can write. */
+export interface ReadPair {
   readonly resource: string;
-  /** By who or what writes it. */
-  readonly writes: Readonly<Record<string, (bench: Bench) => Promise<Written>>>;
-  /** What each version says of it, in the words of v2. */
-  v1(api: Client, asked: string): Promise<unknown>;
-  v2(api: Client, asked: string): Promise<unknown>;
+  /** The ways to write the data, by name. */
+  readonly writers: Readonly<Record<string, (fixture: ApiFixture) => Promise<WrittenSample>>>;
+  /** Each reads through one version and returns the fields that both have, by their names in v2. */
+  v1(api: Client, query: string): Promise<unknown>;
+  v2(api: Client, query: string): Promise<unknown>;
 }
 
-type Names = Readonly<Record<string, string>>;
+type FieldNames = Readonly<Record<string, string>>;
 
-/** A message without the names of types and without absent fields; `names` are what v2 calls fields of v1, at any depth. */
-export function plain(value: unknown, names: Names = {}): unknown {
-  if (Array.isArray(value)) return value.map((one) => plain(one, names));
+/** Copies a message without type names and undefined fields. `names` maps field names of v1 to those of v2. */
+export function toPlainObject(value: unknown, names: FieldNames = {}): unknown {
+  if (Array.isArray(value)) return value.map((one) => toPlainObject(one, names));
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
   const fields = Object.entries(value).filter(([name, one]) => name !== '$typeName' && one !== undefined);
-  return Object.fromEntries(fields.map(([name, one]) => [names[name] ?? name, plain(one, names)]));
+  return Object.fromEntries(fields.map(([name, one]) => [names[name] ?? name, toPlainObject(one, names)]));
 }
 
 const textOf = (value: unknown): string =>
   JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one));
 
-/** Writes in every way there is, and reads through both versions. */
-export function testReading(bench: Bench, { resource, writes, v1, v2 }: Reading): void {
-  for (const [writer, write] of Object.entries(writes)) {
-    test(`${resource}: what ${writer} writes, both versions read`, async () => {
-      const { asked, shows } = await write(bench);
-      const read = await v2(bench.api, asked);
-      assert.ok(textOf(read).includes(shows), textOf(read));
-      assert.deepEqual(await v1(bench.api, asked), read);
+/** Tests, for each writer, that both versions read the same. */
+export function testReadPair(fixture: ApiFixture, { resource, writers, v1, v2 }: ReadPair): void {
+  for (const [writer, write] of Object.entries(writers)) {
+    test(`${resource}: both versions read what ${writer} wrote`, async () => {
+      const { query, expectedText } = await write(fixture);
+      const read = await v2(fixture.api, query);
+      assert.ok(textOf(read).includes(expectedText), textOf(read));
+      assert.deepEqual(await v1(fixture.api, query), read);
     });
   }
 }

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import type { Code } from '../../src/base/errors.ts';
 import { CallError } from './wires.ts';
 
-/** Waits for a call to fail with `code` and answers the error, for a closer look. */
+/** Asserts that a call fails with `code`, and returns the error. `check` can make further assertions about it. */
 export async function rejects(
-  work: Promise<unknown>,
+  call: Promise<unknown>,
   code: Code,
-  look?: (error: CallError) => void,
+  check?: (error: CallError) => void,
 ): Promise<CallError> {
-  const error = await work.then(
+  const error = await call.then(
     () => assert.fail('the call should have failed'),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof CallError, String(error));
   assert.equal(error.code, code, error.message);
-  look?.(error);
+  check?.(error);
   return error;
 }

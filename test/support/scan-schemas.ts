@@ -1,6 +1,6 @@
 /**
- * As much of the public schemas of Grype (schema of its JSON presenter) and Trivy (report schema 2) as we rely on, in
- * our own words: what is required is what both always write.
+ * The parts of the public schemas of Grype (schema of its JSON presenter) and Trivy (report schema 2) that the server
+ * relies on. A property is required here if the scanner always writes it.
  */
 const text = { type: 'string' } as const;
 const texts = { type: ['array', 'null'], items: text } as const;

@@ -1,6 +1,6 @@
-/** Reports as Grype and Trivy write them, with all that matters and a little of what does not. */
+/** Reports as Grype and Trivy write them, with all fields that the server reads and some that it ignores. */
 
-export interface Found {
+export interface SampleFinding {
   readonly id: string;
   readonly severity?: string;
   readonly aliases?: readonly string[];
@@ -11,8 +11,8 @@ export interface Found {
   readonly score?: number;
 }
 
-export interface Scan {
-  readonly found: readonly Found[];
+export interface SampleScan {
+  readonly findings: readonly SampleFinding[];
   /** RFC 3339. */
   readonly time?: string | undefined;
   readonly digest?: string;
@@ -20,30 +20,30 @@ export interface Scan {
 
 const VECTOR = 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H';
 
-/** What `grype -o json` writes. */
-export const grypeReport = ({ found, time = '2026-08-01T12:00:00.123456789Z', digest }: Scan) => ({
-  matches: found.map((one) => ({
+/** A report as `grype -o json` writes it. */
+export const grypeReport = ({ findings, time = '2026-08-01T12:00:00.123456789Z', digest }: SampleScan) => ({
+  matches: findings.map((finding) => ({
     vulnerability: {
-      id: one.id,
-      dataSource: `https://example.org/${one.id}`,
+      id: finding.id,
+      dataSource: `https://example.org/${finding.id}`,
       namespace: 'debian:distro:debian:12',
-      severity: one.severity ?? 'High',
-      urls: [`https://example.org/${one.id}`, 'https://example.org/more'],
-      description: `What is wrong with ${one.pkg ?? 'openssl'}.`,
+      severity: finding.severity ?? 'High',
+      urls: [`https://example.org/${finding.id}`, 'https://example.org/more'],
+      description: `What is wrong with ${finding.pkg ?? 'openssl'}.`,
       cvss: [
         {
           source: 'nvd@nist.gov',
           type: 'Primary',
           version: '3.1',
-          vector: one.vector ?? VECTOR,
-          metrics: { baseScore: one.score ?? 7.5, exploitabilityScore: 3.9, impactScore: 3.6 },
+          vector: finding.vector ?? VECTOR,
+          metrics: { baseScore: finding.score ?? 7.5, exploitabilityScore: 3.9, impactScore: 3.6 },
           vendorMetadata: {},
         },
       ],
-      fix: one.fixed ? { versions: [one.fixed], state: 'fixed' } : { versions: [], state: 'wont-fix' },
+      fix: finding.fixed ? { versions: [finding.fixed], state: 'fixed' } : { versions: [], state: 'wont-fix' },
       advisories: [],
     },
-    relatedVulnerabilities: (one.aliases ?? []).map((id) => ({
+    relatedVulnerabilities: (finding.aliases ?? []).map((id) => ({
       id,
       dataSource: `https://nvd.example.org/${id}`,
       namespace: 'nvd:cpe',
@@ -55,14 +55,14 @@ export const grypeReport = ({ found, time = '2026-08-01T12:00:00.123456789Z', di
     matchDetails: [{ type: 'exact-direct-match', matcher: 'dpkg-matcher', searchedBy: {}, found: {} }],
     artifact: {
       id: 'c1b0a2',
-      name: one.pkg ?? 'openssl',
-      version: one.version ?? '3.0.1-1',
+      name: finding.pkg ?? 'openssl',
+      version: finding.version ?? '3.0.1-1',
       type: 'deb',
       locations: [{ path: '/var/lib/dpkg/status', layerID: 'sha256:00' }],
       language: '',
       licenses: ['Apache-2.0'],
       cpes: [],
-      purl: `pkg:deb/debian/${one.pkg ?? 'openssl'}@${one.version ?? '3.0.1-1'}`,
+      purl: `pkg:deb/debian/${finding.pkg ?? 'openssl'}@${finding.version ?? '3.0.1-1'}`,
       upstreams: [],
     },
   })),
@@ -93,8 +93,8 @@ export const grypeReport = ({ found, time = '2026-08-01T12:00:00.123456789Z', di
   },
 });
 
-/** What `trivy image --format json` writes. */
-export const trivyReport = ({ found, time = '2026-08-01T12:00:00.123456789+02:00', digest }: Scan) => ({
+/** A report as `trivy image --format json` writes it. */
+export const trivyReport = ({ findings, time = '2026-08-01T12:00:00.123456789+02:00', digest }: SampleScan) => ({
   SchemaVersion: 2,
   CreatedAt: time,
   ArtifactName: 'registry.test/app:latest',
@@ -111,25 +111,25 @@ export const trivyReport = ({ found, time = '2026-08-01T12:00:00.123456789+02:00
       Target: 'registry.test/app:latest (alpine 3.22)',
       Class: 'os-pkgs',
       Type: 'alpine',
-      ...(found.length > 0 && {
-        Vulnerabilities: found.map((one) => ({
-          VulnerabilityID: one.id,
-          ...(one.aliases && { VendorIDs: one.aliases }),
-          PkgID: `${one.pkg ?? 'openssl'}@${one.version ?? '3.0.1-r0'}`,
-          PkgName: one.pkg ?? 'openssl',
-          PkgIdentifier: { PURL: `pkg:apk/alpine/${one.pkg ?? 'openssl'}@${one.version ?? '3.0.1-r0'}` },
-          InstalledVersion: one.version ?? '3.0.1-r0',
-          ...(one.fixed && { FixedVersion: one.fixed }),
-          Status: one.fixed ? 'fixed' : 'affected',
+      ...(findings.length > 0 && {
+        Vulnerabilities: findings.map((finding) => ({
+          VulnerabilityID: finding.id,
+          ...(finding.aliases && { VendorIDs: finding.aliases }),
+          PkgID: `${finding.pkg ?? 'openssl'}@${finding.version ?? '3.0.1-r0'}`,
+          PkgName: finding.pkg ?? 'openssl',
+          PkgIdentifier: { PURL: `pkg:apk/alpine/${finding.pkg ?? 'openssl'}@${finding.version ?? '3.0.1-r0'}` },
+          InstalledVersion: finding.version ?? '3.0.1-r0',
+          ...(finding.fixed && { FixedVersion: finding.fixed }),
+          Status: finding.fixed ? 'fixed' : 'affected',
           Layer: { DiffID: `sha256:${'3'.repeat(64)}` },
           SeveritySource: 'nvd',
-          PrimaryURL: `https://avd.example.org/${one.id}`,
+          PrimaryURL: `https://avd.example.org/${finding.id}`,
           DataSource: { ID: 'alpine', Name: 'Alpine Secdb', URL: 'https://secdb.example.org/' },
           Title: 'What is wrong',
-          Description: `What is wrong with ${one.pkg ?? 'openssl'}.`,
-          Severity: one.severity ?? 'HIGH',
+          Description: `What is wrong with ${finding.pkg ?? 'openssl'}.`,
+          Severity: finding.severity ?? 'HIGH',
           CweIDs: ['CWE-79'],
-          CVSS: { nvd: { V3Vector: one.vector ?? VECTOR, V3Score: one.score ?? 7.5 } },
+          CVSS: { nvd: { V3Vector: finding.vector ?? VECTOR, V3Score: finding.score ?? 7.5 } },
           References: ['https://example.org/more'],
           PublishedDate: '2026-01-01T00:00:00Z',
         })),

@@ -3,15 +3,16 @@ import type { Log } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config.ts';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { type Server, startServer } from '../../src/main.ts';
-import type { Database, Home } from './databases.ts';
+import type { Database, DataLocation } from './databases.ts';
 
 export interface TestServer {
   readonly url: string;
+  /** The uid of the organization that the first start created. */
   readonly organization: string;
   /** A bearer token of the owner. */
   readonly token: string;
-  readonly home: Home;
-  /** Stops the server and leaves its data. */
+  readonly dataLocation: DataLocation;
+  /** Stops the server and keeps its data. */
   stop(): Promise<void>;
   /** Stops the server and removes its data. */
   remove(): Promise<void>;
@@ -23,28 +24,28 @@ export interface TestServerOptions {
   readonly log?: Log;
 }
 
-export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A whole server in this process, on a port and in a place of its own. */
+/** Starts a server in this process on a free port, with new data. */
 export async function startTestServer(database: Database, options: TestServerOptions = {}): Promise<TestServer> {
-  return startServerIn(await database.home(), options);
+  return startServerOn(await database.createDataLocation(), options);
 }
 
-/** The same on data that is already there. */
-export async function startServerIn(home: Home, options: TestServerOptions = {}): Promise<TestServer> {
-  const { env = {}, clock, log = silent } = options;
-  const flags = { listen: '127.0.0.1:0', data: home.dataDir, databaseUrl: home.databaseUrl };
+/** Starts a server in this process on a free port, on existing data. */
+export async function startServerOn(dataLocation: DataLocation, options: TestServerOptions = {}): Promise<TestServer> {
+  const { env = {}, clock, log = silentLog } = options;
+  const flags = { listen: '127.0.0.1:0', data: dataLocation.dataDir, databaseUrl: dataLocation.databaseUrl };
   const server: Server = await startServer(loadConfig(flags, env), { log, ...(clock && { clock }) });
   const stop = () => server.stop();
   return {
     url: server.url,
     organization: server.organization.uid,
-    token: await mintOwnerToken(home.dataDir, clock ? { clock } : {}),
-    home,
+    token: await mintOwnerToken(dataLocation.dataDir, clock ? { clock } : {}),
+    dataLocation,
     stop,
     async remove() {
       await stop();
-      await home.remove();
+      await dataLocation.remove();
     },
   };
 }

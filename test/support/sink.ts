@@ -10,8 +10,8 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { Webhook } from 'standardwebhooks';
 import { parentOf } from '../../src/base/uid.ts';
 
-/** A request that a sink got. */
-export interface Received {
+/** A request that a sink received. */
+export interface SinkRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -19,17 +19,17 @@ export interface Received {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** Receives webhooks, and answers 204 unless told otherwise. */
+/** An HTTP server that receives webhooks. It responds with 204 unless `handler` responds. */
 export interface TestSink {
   readonly url: string;
-  /** All there were, in their order. */
-  readonly received: Received[];
-  /** Answers in its own way, while it is set; false leaves the answer to the sink. */
-  answer: ((request: Received, response: ServerResponse) => boolean) | undefined;
+  /** All received requests, oldest first. */
+  readonly received: SinkRequest[];
+  /** Handles requests while it is set. If it returns false, the sink responds. */
+  handler: ((request: SinkRequest, response: ServerResponse) => boolean) | undefined;
   close(): Promise<void>;
 }
 
-/** Over TLS, with a certificate of test/data/tls by its name. */
+/** Starts a sink. With the name of a certificate in test/data/tls, it serves HTTPS. */
 export async function startSink(certificate?: string): Promise<TestSink> {
   const receive: RequestListener = async (req, res) => {
     const headers = req.headers;
@@ -38,11 +38,11 @@ export async function startSink(certificate?: string): Promise<TestSink> {
       () => undefined,
     );
     if (body === undefined) return;
-    const ce = Object.entries(headers).filter(([name]) => name.startsWith('ce-'));
-    const attributes = Object.fromEntries(ce.map(([name, value]) => [name.slice(3), String(value)]));
+    const ceHeaders = Object.entries(headers).filter(([name]) => name.startsWith('ce-'));
+    const attributes = Object.fromEntries(ceHeaders.map(([name, value]) => [name.slice(3), String(value)]));
     const request = { path: req.url ?? '', headers, body, attributes };
     sink.received.push(request);
-    if (!sink.answer?.(request, res)) res.writeHead(204).end();
+    if (!sink.handler?.(request, res)) res.writeHead(204).end();
   };
   const server = certificate === undefined ? createServer(receive) : createTlsServer(tlsPair(certificate), receive);
   server.listen(0, '127.0.0.1');
@@ -50,7 +50,7 @@ export async function startSink(certificate?: string): Promise<TestSink> {
   const sink: TestSink = {
     url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received: [],
-    answer: undefined,
+    handler: undefined,
     async close() {
       server.close();
       server.closeAllConnections();
@@ -64,26 +64,29 @@ const tlsData = (name: string): string => readFileSync(new URL(`../data/tls/${na
 
 const tlsPair = (certificate: string) => ({ cert: tlsData(certificate), key: tlsData('key') });
 
-/** The data of an event. */
+/** The data of a CloudEvent that the server sends. */
 export interface EventData {
   readonly actor?: { readonly subject: string; readonly act?: Readonly<Record<string, string>> };
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-export interface Expected {
-  /** The server that sends, which is the issuer of its tokens. */
+export interface ExpectedSender {
+  /** The URL of the server that sends, which is also the issuer of its tokens. */
   readonly issuer: string;
   readonly subscription: string;
   readonly secret: string;
 }
 
-/** Verifies a delivery with the libraries that receivers use, and answers the event as they read it. */
-export function createVerify({ issuer, subscription, secret }: Expected) {
+/**
+ * Creates a function that verifies a delivery with the libraries that receivers use: the signature, the token and the
+ * event. It returns the event.
+ */
+export function createDeliveryVerifier({ issuer, subscription, secret }: ExpectedSender) {
   const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', issuer));
   const webhook = new Webhook(secret);
-  return async ({ headers, body, attributes }: Received) => {
-    const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-    webhook.verify(body, flat);
+  return async ({ headers, body, attributes }: SinkRequest) => {
+    const headerValues = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    webhook.verify(body, headerValues);
     assert.equal(headers['webhook-id'], attributes.id);
 
     const token = String(headers.authorization).replace(/^Bearer /, '');
@@ -95,7 +98,7 @@ export function createVerify({ issuer, subscription, secret }: Expected) {
     const digest = `sha256:${createHash('sha256').update(body).digest('hex')}`;
     assert.deepEqual(payload.webhook, { digest });
 
-    const event = HTTP.toEvent({ headers: flat, body }) as CloudEvent<EventData>;
+    const event = HTTP.toEvent({ headers: headerValues, body }) as CloudEvent<EventData>;
     assert.ok(event.validate());
     assert.equal(event.source, issuer);
     assert.equal(event.chainguarddev1subscription, subscription);

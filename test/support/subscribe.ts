@@ -9,21 +9,21 @@ import { SECRET_HEADER } from '../../src/domains/events/subscriptions.ts';
 import type { TestServer } from './server.ts';
 import type { Wire } from './wires.ts';
 
-export interface Subscribed {
+export interface NewSubscription {
   readonly uid: string;
-  /** As it came beside the answer. */
+  /** The webhook secret from the response header. */
   readonly secret: string;
 }
 
-/** Subscribes an address to a group, as the owner. */
+/** Creates a subscription of a group, as the owner. `sink` is a URL. */
 export const subscribe = (
   wire: Wire['name'],
   server: Pick<TestServer, 'url' | 'token'>,
   parent: string,
   sink: string,
-): Promise<Subscribed> => (wire === 'REST' ? overRest : overGrpc)(server, parent, sink);
+): Promise<NewSubscription> => (wire === 'REST' ? overRest : overGrpc)(server, parent, sink);
 
-type Subscribe = (server: Pick<TestServer, 'url' | 'token'>, parent: string, sink: string) => Promise<Subscribed>;
+type Subscribe = (server: Pick<TestServer, 'url' | 'token'>, parent: string, sink: string) => Promise<NewSubscription>;
 
 const overRest: Subscribe = async ({ url, token }, parent, sink) => {
   const response = await fetch(`${url}/events/v2/subscriptions/${parent}`, {
@@ -42,7 +42,7 @@ const overGrpc: Subscribe = ({ url, token }, parent, sink) => {
   metadata.set('authorization', `Bearer ${token}`);
   const { typeName, method } = SubscriptionsService;
   const request = create(CreateSubscriptionRequestSchema, { parent, subscription: { sink } });
-  return new Promise<Subscribed>((resolve, reject) => {
+  return new Promise<NewSubscription>((resolve, reject) => {
     let secret = '';
     client
       .makeUnaryRequest(
@@ -51,7 +51,7 @@ const overGrpc: Subscribe = ({ url, token }, parent, sink) => {
         (bytes: Buffer) => fromBinary(SubscriptionSchema, bytes),
         toBinary(CreateSubscriptionRequestSchema, request),
         metadata,
-        (error, answer) => (error ? reject(error) : resolve({ uid: answer?.uid ?? '', secret })),
+        (error, subscription) => (error ? reject(error) : resolve({ uid: subscription?.uid ?? '', secret })),
       )
       .on('metadata', (headers) => {
         secret = String(headers.get(SECRET_HEADER)[0] ?? '');

@@ -23,7 +23,7 @@ import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 
-/** An error as a client sees it, the same on both wires. */
+/** An error response, in the same form for both wires. */
 export class CallError extends Error {
   readonly code: number;
   readonly details: readonly JsonObject[];
@@ -39,7 +39,7 @@ export class CallError extends Error {
     return this.details.find((detail) => String(detail['@type']).endsWith(`.${name}`));
   }
 
-  /** The fields that a BadRequest complains about. */
+  /** The fields that the BadRequest detail names. */
   get fields(): string[] {
     const violations = (this.detail('BadRequest')?.fieldViolations ?? []) as { field: string }[];
     return violations.map(({ field }) => field);
@@ -48,13 +48,13 @@ export class CallError extends Error {
 
 export interface CallOptions {
   readonly token?: string | undefined;
-  /** The id to call the method under, where it is another than its own, as in v2beta1. */
+  /** The method id to call instead of the method's own, such as its v2beta1 id. */
   readonly id?: string;
 }
 
 const idOf = ({ parent, name }: DescMethodUnary): string => `${parent.typeName}/${name}`;
 
-/** Calls any method of the contract over one wire. */
+/** A client that calls any method of the contract over one wire. */
 export interface Client {
   call<M extends DescMethodUnary>(
     method: M,
@@ -84,62 +84,63 @@ const registry = createRegistry(
 
 const routes = new Map(withV2beta1(methodTable(files)).map((method) => [method.id, method.routes[0]]));
 
-function restClient(url: string, ownToken: string | undefined): Client {
+function restClient(url: string, defaultToken: string | undefined): Client {
   return {
-    async call(method, request, options: CallOptions = { token: ownToken }) {
+    async call(method, request, options: CallOptions = { token: defaultToken }) {
       const route = routes.get(options.id ?? idOf(method));
       if (!route) throw new Error(`${method.name} has no route`);
       const message = create(method.input, request as never);
       const json = toJson(method.input, message) as JsonObject;
       const path = route.template.replace(/\{([\w.]+)(?:=([^}]*))?\}/g, (_, name: string, pattern?: string) => {
-        const value = String(take(json, name) ?? '');
+        const value = String(removeField(json, name) ?? '');
         return pattern === '**' ? value : encodeURIComponent(value);
       });
-      const nothing = method.input.fields.some((f) => f.name === route.body && f.fieldKind === 'list') ? [] : {};
-      const body = route.body === '*' ? json : route.body ? take(json, route.body) : undefined;
-      const query = route.body === '*' ? '' : new URLSearchParams(flatten(json)).toString();
+      const emptyBody = method.input.fields.some((f) => f.name === route.body && f.fieldKind === 'list') ? [] : {};
+      const body = route.body === '*' ? json : route.body ? removeField(json, route.body) : undefined;
+      const query = route.body === '*' ? '' : new URLSearchParams(queryParameters(json)).toString();
       const response = await fetch(`${url}${path}${query && `?${query}`}`, {
         method: route.verb,
         headers: {
           ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
           ...(route.body !== undefined && { 'content-type': 'application/json' }),
         },
-        ...(route.body !== undefined && { body: JSON.stringify(body ?? nothing) }),
+        ...(route.body !== undefined && { body: JSON.stringify(body ?? emptyBody) }),
       });
       const text = await response.text();
       if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
-      const { code, message: words, details } = JSON.parse(text);
-      throw new CallError(code, words, details);
+      const error = JSON.parse(text);
+      throw new CallError(error.code, error.message, error.details);
     },
     close() {},
   };
 }
 
-/** Removes and answers the value at a dotted proto path of a JSON message. */
-function take(json: JsonObject, path: string): JsonValue | undefined {
+/** Removes the field at a dotted proto path from a JSON message, and returns its value. */
+function removeField(json: JsonObject, path: string): JsonValue | undefined {
   const [name = '', ...rest] = path.split('.');
   const key = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  if (rest.length > 0) return json[key] === undefined ? undefined : take(json[key] as JsonObject, rest.join('.'));
+  if (rest.length > 0)
+    return json[key] === undefined ? undefined : removeField(json[key] as JsonObject, rest.join('.'));
   const value = json[key];
   delete json[key];
   return value;
 }
 
-/** Query parameters of what is left: nested names are dotted, lists repeat, and messages in lists are JSON. */
-function flatten(json: JsonObject, prefix = ''): [string, string][] {
+/** The query parameters of a JSON message: nested names are dotted, lists repeat, and messages in lists are JSON. */
+function queryParameters(json: JsonObject, prefix = ''): [string, string][] {
   return Object.entries(json).flatMap(([key, value]): [string, string][] => {
     if (Array.isArray(value)) return value.map((item) => [prefix + key, textOf(item)]);
-    if (typeof value === 'object' && value !== null) return flatten(value, `${prefix}${key}.`);
+    if (typeof value === 'object' && value !== null) return queryParameters(value, `${prefix}${key}.`);
     return [[prefix + key, String(value)]];
   });
 }
 
 const textOf = (value: JsonValue): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-function grpcClient(url: string, ownToken: string | undefined): Client {
+function grpcClient(url: string, defaultToken: string | undefined): Client {
   const client = new GrpcClient(new URL(url).host, credentials.createInsecure());
   return {
-    call(method, request, options: CallOptions = { token: ownToken }) {
+    call(method, request, options: CallOptions = { token: defaultToken }) {
       const metadata = new Metadata();
       if (options.token !== undefined) metadata.set('authorization', `Bearer ${options.token}`);
       return new Promise((resolve, reject) => {

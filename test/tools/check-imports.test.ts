@@ -7,8 +7,8 @@ import { type TestContext, test } from 'node:test';
 
 const script = join(import.meta.dirname, '../../tools/check-imports.ts');
 
-/** Runs the check on a tree of these files. */
-function check(t: TestContext, files: Record<string, string>): { status: number | null; lines: string[] } {
+/** Runs the check on a directory with these files. */
+function runCheck(t: TestContext, files: Record<string, string>): { status: number | null; lines: string[] } {
   const root = mkdtempSync(join(tmpdir(), 'wharfinger-imports-'));
   t.after(() => rmSync(root, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -19,8 +19,8 @@ function check(t: TestContext, files: Record<string, string>): { status: number 
   return { status, lines: stderr.split('\n').filter((line) => line !== '') };
 }
 
-test('imports that run downwards pass', (t) => {
-  const result = check(t, {
+test('imports of lower layers pass', (t) => {
+  const result = runCheck(t, {
     'src/main.ts': `import { x } from './cli/serve.ts';\nimport 'node:http';`,
     'src/cli/serve.ts': `import { main } from '../main.ts';\nawait import('../transport/listener.ts');`,
     'src/transport/listener.ts': `import net from 'node:net';\nimport type { Call } from '../pipeline/call.ts';`,
@@ -32,22 +32,22 @@ test('imports that run downwards pass', (t) => {
   assert.deepEqual(result, { status: 0, lines: [] });
 });
 
-test('each import that does not is named', (t) => {
-  const result = check(t, {
+test('each import of a layer that is not below is reported', (t) => {
+  const result = runCheck(t, {
     'src/base/errors.ts': `import type { Call } from '../pipeline/call.ts';`,
     'src/domains/iam/groups.ts': `export {\n  has,\n} from '../../access/capabilities.ts';`,
     'src/oci/blobs.ts': `await import('../transport/listener.ts');`,
     'src/pipeline/call.ts': `import { createServer } from 'node:http';\nimport { Server } from '@grpc/grpc-js';`,
     'src/resource/read.ts': `import { request } from '../base/node-http.ts';`,
     'src/store/store.ts': `import '../../test/data/facts.ts';`,
-    'src/odds/ends.ts': '',
+    'src/other/file.ts': '',
   });
   assert.equal(result.status, 1);
   assert.deepEqual(result.lines, [
     'src/base/errors.ts: layer base must not import layer pipeline (../pipeline/call.ts)',
     'src/domains/iam/groups.ts: layer domains must not import layer access (../../access/capabilities.ts)',
     'src/oci/blobs.ts: layer oci must not import layer transport (../transport/listener.ts)',
-    'src/odds/ends.ts: odds is not a layer; tools/check-imports.ts lists them',
+    'src/other/file.ts: other is not a layer; tools/check-imports.ts lists them',
     'src/pipeline/call.ts: layer pipeline must not import layer network (node:http)',
     'src/pipeline/call.ts: layer pipeline must not import layer network (@grpc/grpc-js)',
     'src/resource/read.ts: layer resource must not import layer network (../base/node-http.ts)',

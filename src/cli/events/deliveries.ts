@@ -24,7 +24,7 @@ const deliveries: ResourceSpec = {
     'SENT AT': 'attemptTime',
     ERROR: 'error',
   },
-  examples: { list: '--parent $GROUP --state failed', get: '$UID' },
+  examples: { list: '--parent $GROUP --state failed', get: '$ID' },
 };
 
 export function addDeliveries(area: Command): void {
@@ -36,7 +36,7 @@ export function addDeliveries(area: Command): void {
   const replay = addClientOptions(
     parent.command('replay').description('send an event again, with the same id').argument('<uid>', 'the delivery'),
   );
-  addExamples(replay, 'wharf events deliveries replay $UID');
+  addExamples(replay, 'wharf events deliveries replay $ID');
   replay.action(async (uid: string) => {
     const context = await readContext(replay);
     const delivery = await createApi(context).call(DeliveriesService.method.replayDelivery, { path: [uid] });

@@ -35,7 +35,7 @@ const versions: ResourceSpec = {
   name: 'versions',
   resource: ArtifactVersionSchema,
   columns: { UID: 'uid', VERSION: 'version', SIZE: 'sizeBytes', CREATED: 'createTime', DESCRIPTION: 'description' },
-  examples: { list: '$UID --limit 10' },
+  examples: { list: '$ID --limit 10' },
 };
 
 export function addLibraries(area: Command): void {

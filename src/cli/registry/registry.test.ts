@@ -107,7 +107,7 @@ test('gc beside a running server', async (t) => {
   t.after(() => client.close());
   await pushImage(client, 'my-org/app', 'v1');
   await client.pushBlob('my-org/app', Buffer.alloc(3000));
-  const gc = (...args: string[]) => runInProcess(['registry', 'gc', '--data', server.home.dataDir, ...args]);
+  const gc = (...args: string[]) => runInProcess(['registry', 'gc', '--data', server.dataLocation.dataDir, ...args]);
   const { code, stdout } = await gc('--dry-run', '--grace', '1h');
   assert.deepEqual([code, stdout], [0, 'would remove 0 blobs, 0 uploads, 0 links, 0 referrers: 0 bytes\n']);
   const { stdout: json } = await gc('-o', 'json');

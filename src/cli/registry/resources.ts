@@ -19,7 +19,7 @@ const repos: ResourceSpec = {
   name: 'repos',
   resource: RepoSchema,
   columns: { UID: 'uid', NAME: 'name', DESCRIPTION: 'description', UPDATED: 'updateTime' },
-  examples: { create: '--parent $GROUP --name app', update: '$UID --description "what it is for"' },
+  examples: { create: '--parent $GROUP --name app', update: '$ID --description "what it is for"' },
 };
 
 const readmes: ResourceSpec = {
@@ -27,7 +27,7 @@ const readmes: ResourceSpec = {
   resource: RepoReadmeSchema,
   columns: { CONTENT: 'content' },
   files: ['content'],
-  examples: { update: '$UID --content @README.md' },
+  examples: { update: '$ID --content @README.md' },
 };
 
 const tags: ResourceSpec = {
@@ -59,14 +59,14 @@ export function addRepos(area: Command): void {
   const readme = area.command('readme').description('the README of a repo');
   addReadmeGet(readme);
   addVerb(readme, 'update', readmes, 'set');
-  addExamples(readme, 'wharf repos readme get $UID');
+  addExamples(readme, 'wharf repos readme get $ID');
   addExamples(area, 'wharf repos list --descendants-of $GROUP');
 }
 
 /** Adds a command that prints the Markdown itself, not a table. */
 function addReadmeGet(parent: Command): void {
   const command = parent.command('get').description('print the README of a repo as Markdown').argument('<uid>');
-  addExamples(addClientOptions(command), 'wharf repos readme get $UID > README.md');
+  addExamples(addClientOptions(command), 'wharf repos readme get $ID > README.md');
   command.action(async () => {
     const context = await readContext(command);
     const readme = await createApi(context).call(ReposService.method.getRepoReadme, { path: command.args });

@@ -49,7 +49,7 @@ export function addReports(area: Command): void {
 /** Adds a command that prints a report and a table of its findings. */
 function addShow(area: Command): void {
   const command = area.command('show').description('print a report and its findings').argument('<uid>');
-  addExamples(addClientOptions(command), 'wharf reports show $UID', 'wharf reports show $UID -o json');
+  addExamples(addClientOptions(command), 'wharf reports show $ID', 'wharf reports show $ID -o json');
   command.action(async () => {
     const context = await readContext(command);
     const report = await createApi(context).call(ReportsService.method.getReport, { path: command.args });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasOption } from '@bufbuild/protobuf';
 import { Command } from 'commander';
+import { v2Files } from '../../contract/gen/files.js';
 import { resource } from '../../contract/gen/google/api/resource_pb.js';
-import { v2Files } from '../../contract/method-table.ts';
 import {
   type FakeResponse,
   type ReceivedRequest,

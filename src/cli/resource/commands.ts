@@ -122,7 +122,7 @@ function printList(context: ClientContext, { columns }: ResourceSpec, list: Json
 function buildGet({ spec, command, method, routed, query, addVerbExamples }: Verb): void {
   addArguments(command, routed);
   addFlags(command, query);
-  addVerbExamples(spec.examples?.get ?? '$UID');
+  addVerbExamples(spec.examples?.get ?? '$ID');
   command.action(async () => {
     const context = await readContext(command);
     printDetails(
@@ -135,7 +135,7 @@ function buildGet({ spec, command, method, routed, query, addVerbExamples }: Ver
 function buildDelete({ command, method, routed, query, addVerbExamples }: Verb): void {
   addArguments(command, routed);
   addFlags(command, query);
-  addVerbExamples('$UID');
+  addVerbExamples('$ID');
   command.action(async () => {
     const context = await readContext(command);
     await createApi(context).call(method, { path: command.args, fields: queryOf(command, query) });
@@ -176,7 +176,7 @@ function buildUpdate({ spec, command, method, routed, query, addVerbExamples }: 
   const { readBody } = addBodyFlags(command, spec, resourceFieldPaths(spec.resource, true));
   addFlags(command, query);
   command.addHelpText('after', '\nOnly the given fields change. An empty value clears a field: --description "".');
-  addVerbExamples(spec.examples?.update ?? '$UID --name new-name');
+  addVerbExamples(spec.examples?.update ?? '$ID --name new-name');
   command.action(async () => {
     const context = await readContext(command);
     const api = createApi(context);

@@ -44,9 +44,10 @@ function singleType({ name, message, enum: values, scalar }: DescField): SingleT
     case undefined:
       break;
     case TimestampSchema.typeName:
-      return { placeholder: '<time>', parse: verbatim };
+      return { placeholder: '<time>', parse: (text) => (text === '' ? null : text) };
     case DurationSchema.typeName:
-      return { placeholder: '<duration>', parse: (text) => `${parseDuration(text) / 1000}s` };
+      // An empty value clears the field.
+      return { placeholder: '<duration>', parse: (text) => (text === '' ? null : `${parseDuration(text) / 1000}s`) };
     default:
       return { placeholder: '<json>', parse: parseObject };
   }

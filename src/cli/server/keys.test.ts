@@ -22,7 +22,7 @@ for (const database of databases) {
 
     before(async () => {
       server = await startTestServer(database);
-      const { dataDir, databaseUrl } = server.home;
+      const { dataDir, databaseUrl } = server.dataLocation;
       env = { WHARF_DATA: dataDir, ...(databaseUrl !== undefined && { WHARF_DATABASE_URL: databaseUrl }) };
     });
     after(() => server.remove());

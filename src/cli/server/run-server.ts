@@ -8,7 +8,7 @@ import { createConnectionBalancer } from './connection-balancer.ts';
 import { stopOnSignals } from './signals.ts';
 import { superviseWorkers, type Worker } from './supervisor.ts';
 import { metricsOfAllWorkers } from './worker-metrics.ts';
-import { connectionsFromSupervisor, forkWorker, reportStart } from './worker-processes.ts';
+import { forkWorker, openSupervisorPort, reportStart } from './worker-processes.ts';
 
 export interface RunningServer {
   readonly started: StartedServer;
@@ -58,7 +58,7 @@ export async function startWorkers(config: Config, log: Log): Promise<RunningSer
 export async function runWorker(config: Config, log: Log): Promise<void> {
   try {
     const { started, stop } = await startInProcess(config, log, {
-      connections: connectionsFromSupervisor,
+      openPort: openSupervisorPort,
       publishMetrics: metricsOfAllWorkers,
     });
     stopOnSignals({ stop, log, clock: systemClock, process });

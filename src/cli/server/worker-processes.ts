@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Socket } from 'node:net';
-import type { Connections } from '../../main.ts';
+import type { Port } from '../../transport/port.ts';
 import type { Backend } from './connection-balancer.ts';
 import type { Worker } from './supervisor.ts';
 import { relayMetrics } from './worker-metrics.ts';
@@ -64,13 +64,16 @@ export const reportStart = <T>(result: StartResult<T>): Promise<void> =>
     process.send?.(result, undefined, undefined, () => resolve());
   });
 
-/** Receives the connections that the supervisor hands over to this worker. */
-export const connectionsFromSupervisor: Connections = async (accept) => {
-  process.on('message', (message: Handover | object, socket?: Socket) => {
-    if (!('connection' in message)) return;
-    process.send?.({ acknowledged: message.connection } satisfies Acknowledgement);
-    // A client may close its side of the connection and still wait for the response.
-    if (socket) accept(Object.assign(socket, { allowHalfOpen: true }));
-  });
-  return Number(process.env[PORT_VARIABLE]);
-};
+/** The port of the supervisor, which hands its connections over to this worker. */
+export const openSupervisorPort = async (): Promise<Port> => ({
+  port: Number(process.env[PORT_VARIABLE]),
+  serve(accept) {
+    process.on('message', (message: Handover | object, socket?: Socket) => {
+      if (!('connection' in message)) return;
+      process.send?.({ acknowledged: message.connection } satisfies Acknowledgement);
+      // A client may close its side of the connection and still wait for the response.
+      if (socket) accept(Object.assign(socket, { allowHalfOpen: true }));
+    });
+  },
+  close() {},
+});

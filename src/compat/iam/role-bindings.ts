@@ -13,8 +13,9 @@ import {
   type RoleBinding as V1RoleBinding,
   RoleBindingSchema as V1RoleBindingSchema,
 } from '../../contract/gen/platform/iam/v1/role_binding.platform_pb.js';
-import { findRoles } from '../../domains/iam/roles/roles.ts';
+import { roles } from '../../domains/iam/roles/roles.ts';
 import type { Operations } from '../../resource/operation.ts';
+import { findMessagesByUid } from '../../resource/read.ts';
 import { adapt } from '../adapt.ts';
 import { adaptList, uidpFilterOf } from '../adapt-list.ts';
 import { roleMapper } from './roles.ts';
@@ -69,7 +70,7 @@ export const roleBindingOperations = (operations: Operations): Operations => ({
     // A v2 role binding has the name of its role. v1 also shows the capabilities.
     async response({ roleBindings }, { db }) {
       const roleUids = roleBindings.map(({ roleUid }) => roleUid);
-      const roleOf = await findRoles(db, roleUids);
+      const roleOf = await findMessagesByUid(db, roles, roleUids);
       return roleBindings.map((binding) => toListed(binding, roleOf.get(binding.roleUid)));
     },
   }),

@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import { SecurityAdvisoryService } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import type { Engine } from '../../resource/engine.ts';
 import { type Operations, readOf, readOperation } from '../../resource/operation.ts';
@@ -13,7 +14,7 @@ const { listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 
 export interface SecurityAdvisoryOptions {
   /** The uids of groups whose advisories are public. */
-  readonly publicAdvisoryGroups: readonly string[];
+  readonly publicAdvisoryGroups: readonly Uid[];
 }
 
 export function securityAdvisoryOperations(engine: Engine, options: SecurityAdvisoryOptions): Operations {

@@ -2,6 +2,7 @@ import { clone, create, type Message } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../base/errors.ts';
 import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
+import type { Uid } from '../../base/uid.ts';
 import {
   type Artifact,
   ArtifactSchema,
@@ -28,7 +29,7 @@ const TOO_MANY_FILES: FieldViolation = {
 
 /** A resource that an import creates or changes. It is modified in memory and then stored. */
 interface PendingChange<M extends Message, S> {
-  readonly uid: string;
+  readonly uid: Uid;
   /** Undefined when the resource is new. */
   readonly before: Stored<M> | undefined;
   readonly message: M;
@@ -50,14 +51,14 @@ interface VersionChange extends PendingChange<ArtifactVersion, VersionState> {
  */
 export async function putVersions(
   tx: Transaction,
-  group: string,
+  parent: string,
   ecosystem: Ecosystem,
   records: readonly LibraryVersion[],
   now: number,
 ): Promise<RecordResult[]> {
   if (records.length === 0) return [];
   // Imports into one group run one after the other, so that two of them cannot create the same artifact.
-  await requireParent(tx.forUpdate, artifacts, group);
+  const group = await requireParent(tx.forUpdate, artifacts, parent);
   const artifactChanges = await beginArtifactChanges(tx, group, ecosystem, records, now);
   const versionChanges = await beginVersionChanges(tx, ecosystem, records, artifactChanges, now);
   const results = records.map((record, at) => applyRecord(versionChanges[at] as VersionChange, record, now));
@@ -70,7 +71,7 @@ export async function putVersions(
 /** The artifact of each record. Records of the same artifact share one object. */
 async function beginArtifactChanges(
   tx: Transaction,
-  group: string,
+  group: Uid,
   ecosystem: Ecosystem,
   records: readonly LibraryVersion[],
   now: number,
@@ -180,7 +181,7 @@ function applyToArtifact({ artifact, before, message: { version, description }, 
 
 async function storeChanges(
   tx: Transaction,
-  group: string,
+  group: Uid,
   artifactChanges: readonly ArtifactChange[],
   versionChanges: readonly VersionChange[],
   now: number,

@@ -1,7 +1,8 @@
 import { invalid } from '../../base/errors.ts';
+import { isUid } from '../../base/uid.ts';
 import type { Report } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import type { ReadContext } from '../../resource/operation.ts';
-import { findAll } from '../../resource/read.ts';
+import { findAll, findMessagesByUid } from '../../resource/read.ts';
 import { findTagged } from '../registry/manifests/manifests.ts';
 import {
   findReportsOfImages,
@@ -63,7 +64,7 @@ async function findRowsInRepo(
   repo: string,
   { digest, tag, ...filter }: ReportQuery,
 ): Promise<ReportRow[]> {
-  if (!caller.can(method.capabilities, repo)) return [];
+  if (!isUid(repo) || !caller.can(method.capabilities, repo)) return [];
   if (!digest && !tag) return listReportsOfRepo(db, repo, filter, MAX_REPORTS + 1);
   const image = tag ? (await findTagged(db, repo, tag))?.digest : digest;
   if (image === undefined || (digest && digest !== image)) return [];
@@ -86,7 +87,7 @@ async function findRowsOfDigest(
 
 async function withFindings({ db }: ReadContext, rows: readonly ReportRow[]): Promise<Report[]> {
   const uids = rows.map(({ uid }) => uid);
-  const found = new Map((await findAll(db, reports, uids)).map(({ uid, message }) => [uid, message]));
+  const found = await findMessagesByUid(db, reports, uids);
   const { count, byReport } = await readFindings(db, uids, MAX_FINDINGS);
   if (count > MAX_FINDINGS) {
     throw invalid('created_since', `the reports that match have more than ${MAX_FINDINGS} findings; use a later time`);

@@ -1,5 +1,5 @@
 import { invalid } from '../../base/errors.ts';
-import { isUid } from '../../base/uid.ts';
+import { isUid, type Uid } from '../../base/uid.ts';
 import type { ReadContext } from '../../resource/operation.ts';
 import { findRepoByReference } from '../registry/repos/find-repo-by-reference.ts';
 import { isTagName, tagNameRule } from '../registry/repos/name-rules.ts';
@@ -19,7 +19,7 @@ export interface FoundTags {
   /** The repo as the request names it. */
   readonly requestedRepo: string;
   /** The uid of the repo. */
-  readonly repo: string;
+  readonly repo: Uid;
   readonly names: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export async function findTags(ctx: ReadContext, queries: readonly TagQuery[]): 
   return found;
 }
 
-async function findReadableRepo(ctx: ReadContext, text: string, field: string): Promise<string | undefined> {
+async function findReadableRepo(ctx: ReadContext, text: string, field: string): Promise<Uid | undefined> {
   const { capabilities } = ctx.method;
   if (!isUid(text)) return findRepoByReference(ctx, capabilities, text, field);
   return ctx.caller.can(capabilities, text) ? text : undefined;

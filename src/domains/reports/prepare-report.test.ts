@@ -12,7 +12,7 @@ import { decodeVulnerabilities } from './vulnerability.ts';
 
 const NOW = Date.parse('2026-08-10T00:00:00Z');
 const found = [{ id: 'GHSA-1', aliases: ['CVE-2026-1'], severity: 'HIGH', fixed: '2' }, { id: 'CVE-2026-2' }];
-const samples = [grypeReport({ found }), trivyReport({ found })];
+const samples = [grypeReport({ findings: found }), trivyReport({ findings: found })];
 
 /** Whether a report is parsed, or refused with a reason. */
 async function isParsedOrRefused(content: Uint8Array): Promise<boolean> {

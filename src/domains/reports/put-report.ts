@@ -23,7 +23,7 @@ export async function putReport(
   now: number,
 ): Promise<PutReportResult> {
   // Locked for update, so that two imports of the same report do not store it twice.
-  await requireParent(tx.forUpdate, reports, repo);
+  const parent = await requireParent(tx.forUpdate, reports, repo);
   const message = clone(ReportSchema, prepared);
   message.digest = digest;
   if (await findByKey(tx, reports, contentKey(repo, message))) return 'unchanged';
@@ -38,7 +38,7 @@ export async function putReport(
     await tx.run(REPLACE, before.uid, vulnerabilities, findings, raw);
     return 'updated';
   }
-  const { uid } = await insert(tx, reports, { message, uid: newUid(repo), parent: repo }, now);
+  const { uid } = await insert(tx, reports, { message, uid: newUid(parent), parent }, now);
   const scanner = message.scanner?.name ?? 0;
   await tx.run(INSERT, uid, repo, digest, scanner, scanTimeOf(message), vulnerabilities, findings, raw);
   return 'created';

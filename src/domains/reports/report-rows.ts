@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { fromBinary } from '@bufbuild/protobuf';
-import { descendantRange } from '../../base/uid.ts';
+import { descendantRange, type Uid } from '../../base/uid.ts';
 import { type Finding, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../store/store.ts';
@@ -9,7 +9,7 @@ import { decodeVulnerabilities, type Vulnerability } from './vulnerability.ts';
 
 /** A report without its large columns. */
 export interface ReportRow extends Row {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly digest: string;
   readonly scanner: number;
   /** The scan time, in milliseconds. */
@@ -60,7 +60,7 @@ export const listReportsOfRepo = async (
 export async function listReportsOfDigest(
   db: Reader,
   digest: string,
-  groups: readonly string[],
+  groups: readonly Uid[],
   filter: ReportFilter,
   limit: number,
 ): Promise<ReportRow[]> {
@@ -113,7 +113,7 @@ export async function readFindings(
   const byReport = new Map<string, Finding[]>();
   let count = 0;
   for (const some of parameterBatches(uids)) {
-    for (const { uid, findings } of await db.all<{ uid: string; findings: Uint8Array }>(FINDINGS, ...some)) {
+    for (const { uid, findings } of await db.all<{ uid: Uid; findings: Uint8Array }>(FINDINGS, ...some)) {
       const report = fromBinary(ReportSchema, await expand(findings));
       byReport.set(uid, report.findings);
       count += report.findings.length;
@@ -130,7 +130,7 @@ export async function readVulnerabilities(
 ): Promise<ReadonlyMap<string, Vulnerability[]>> {
   const found = new Map<string, Vulnerability[]>();
   for (const some of parameterBatches(uids)) {
-    const rows = await db.all<{ uid: string; vulnerabilities: string }>(VULNERABILITIES, ...some);
+    const rows = await db.all<{ uid: Uid; vulnerabilities: string }>(VULNERABILITIES, ...some);
     for (const { uid, vulnerabilities } of rows) found.set(uid, decodeVulnerabilities(vulnerabilities));
   }
   return found;

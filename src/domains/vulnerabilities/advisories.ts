@@ -1,13 +1,6 @@
-import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { rootOf } from '../../base/uid.ts';
-import {
-  AdvisoriesService,
-  AdvisorySchema,
-} from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { defineResource, timeKey } from '../../resource/definition.ts';
-import type { Engine } from '../../resource/engine.ts';
-import type { Operations } from '../../resource/operation.ts';
-import { standardOperations } from '../../resource/standard-methods.ts';
+import { AdvisorySchema } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { defineResource, timestampKey } from '../../resource/definition.ts';
 import { idKey, idKeysOf, searchWordsOf, toSearchFilters } from './advisory-search.ts';
 import { eventTypeOf } from './event-types.ts';
 
@@ -28,7 +21,7 @@ export const advisories = defineResource({
   rareOrders: {
     advisory_id: (advisory) => advisory.advisoryId,
     aliases: ({ aliases }) => aliases[0] ?? '',
-    delete_time: ({ deleteTime }) => (deleteTime ? timeKey(Math.max(0, timestampMs(deleteTime))) : ''),
+    delete_time: ({ deleteTime }) => timestampKey(deleteTime),
   },
   references: { ids: idKeysOf },
   facets: {
@@ -60,6 +53,3 @@ export const advisories = defineResource({
 
 /** Advisory ids are unique within an organization, so that imports of different organizations cannot conflict. */
 export const advisoryKey = (group: string, advisoryId: string): string => `${rootOf(group)}/${advisoryId}`;
-
-export const advisoryOperations = (engine: Engine): Operations =>
-  standardOperations(engine, advisories, AdvisoriesService);

@@ -32,7 +32,7 @@ for (const database of databases) {
     before(async () => {
       store = await temporaryStore(database);
       await store.write(async (tx) => {
-        for (const [uid, name] of Object.entries({ [org]: 'org', [other]: 'other', [team]: 'team', [crew]: 'crew' })) {
+        for (const [name, uid] of Object.entries({ org, other, team, crew })) {
           await insert(tx, groups, { message: create(GroupSchema, { name }), uid, parent: parentOf(uid) }, 1);
         }
       });

@@ -1,4 +1,5 @@
 import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
+import { parseUid } from '../../base/uid.ts';
 import {
   type Advisory,
   type AdvisorySchema,
@@ -24,7 +25,7 @@ export const advisoryImporter: Importer<typeof AdvisorySchema> = {
     const advisoryId = record.advisoryId || deriveId(record, group);
     return {
       key: advisoryKey(group, advisoryId),
-      newUid: () => timeOrderedUid(group, now),
+      newUid: (parent) => timeOrderedUid(parent, now),
       merge: (uid, existing) => ({
         ...(existing ? mergeRecord(existing, record) : record),
         advisoryId,
@@ -36,7 +37,7 @@ export const advisoryImporter: Importer<typeof AdvisorySchema> = {
 
 export const advisoryImportOperations = writeOperation(AdvisoryImportsService.method.importAdvisories, {
   run(ctx, { parent, advisories }) {
-    const records = canReview(ctx.caller, parent) ? advisories : advisories.map(withoutReviews);
+    const records = canReview(ctx.caller, parseUid('parent', parent)) ? advisories : advisories.map(withoutReviews);
     return importRecords(ctx, advisoryImporter, parent, records);
   },
 });

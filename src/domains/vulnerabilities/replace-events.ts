@@ -1,6 +1,6 @@
 import { toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { newUid } from '../../base/uid.ts';
+import { newUid, type Uid } from '../../base/uid.ts';
 import {
   type AdvisoryEvent,
   AdvisoryEventSchema,
@@ -15,7 +15,7 @@ import { isReviewed } from './reviews.ts';
  * - All other events of the record are new. Stored events that the record does not have are removed.
  */
 export function replaceEvents(
-  advisory: string,
+  advisory: Uid,
   stored: readonly AdvisoryEvent[],
   imported: readonly AdvisoryEvent[],
   now: number,
@@ -112,7 +112,7 @@ function withImportedDetails(stored: AdvisoryEvent, imported: AdvisoryEvent): Ad
   return event;
 }
 
-function newEvent(advisory: string, imported: AdvisoryEvent, now: number): AdvisoryEvent {
+function newEvent(advisory: Uid, imported: AdvisoryEvent, now: number): AdvisoryEvent {
   const createTime = timestampFromMs(imported.createTime ? timeOf(imported) : now);
   return { ...imported, uid: newUid(advisory), createTime, updateTime: timestampFromMs(now) };
 }

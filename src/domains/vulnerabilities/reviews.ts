@@ -1,4 +1,5 @@
 import { denied } from '../../base/errors.ts';
+import type { Uid } from '../../base/uid.ts';
 import { capabilityName } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import {
@@ -13,9 +14,9 @@ const APPROVE = Capability.CAP_ADVISORIES_APPROVE;
 export const isReviewed = ({ reviewState }: AdvisoryEvent): boolean => reviewState > ReviewState.PENDING;
 
 /** Whether the caller may set the review state of events. Writing an event does not include the right to approve it. */
-export const canReview = (caller: Caller, uid: string): boolean => caller.can([APPROVE], uid);
+export const canReview = (caller: Caller, uid: Uid): boolean => caller.can([APPROVE], uid);
 
-export function requireCanReview(caller: Caller, uid: string): void {
+export function requireCanReview(caller: Caller, uid: Uid): void {
   if (canReview(caller, uid)) return;
   throw denied(`reviewing an event needs ${capabilityName(APPROVE)} on ${uid}`, {
     capabilities: capabilityName(APPROVE),

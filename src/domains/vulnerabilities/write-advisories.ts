@@ -2,7 +2,7 @@ import { equals } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../../base/errors.ts';
 import { timeOrderedUid } from '../../base/time-ordered-uid.ts';
-import { newUid, parentOf } from '../../base/uid.ts';
+import { newUid, parentOf, parseUid, type Uid } from '../../base/uid.ts';
 import {
   type Advisory,
   type AdvisoryEvent,
@@ -22,7 +22,7 @@ import { advisoryProblems, eventProblems } from './advisory-rules.ts';
 import { isReviewed, requireCanReview } from './reviews.ts';
 
 /** Stores a new advisory with its events. The pipeline has checked the capabilities, except that for reviews. */
-export async function createAdvisory(ctx: WriteContext, group: string, advisory: Advisory): Promise<Advisory> {
+export async function createAdvisory(ctx: WriteContext, group: Uid, advisory: Advisory): Promise<Advisory> {
   const { db, caller, now } = ctx;
   refuse(advisoryProblems(advisory));
   if (advisory.events.some(isReviewed)) requireCanReview(caller, group);
@@ -54,7 +54,7 @@ export async function deleteAdvisory(ctx: WriteContext, uid: string): Promise<vo
   await deleteOne(ctx.db, advisories, await findForUpdate(ctx, uid));
 }
 
-export async function createEvent(ctx: WriteContext, advisory: string, event: AdvisoryEvent): Promise<AdvisoryEvent> {
+export async function createEvent(ctx: WriteContext, advisory: Uid, event: AdvisoryEvent): Promise<AdvisoryEvent> {
   refuse(eventProblems(event, 'advisory_event'));
   if (isReviewed(event)) requireCanReview(ctx.caller, advisory);
   const before = await findForUpdate(ctx, advisory);
@@ -66,7 +66,7 @@ export async function createEvent(ctx: WriteContext, advisory: string, event: Ad
 /** Replaces an event. A caller that sets a reviewed state needs the capability for reviews, unless nothing changes. */
 export async function updateEvent(ctx: WriteContext, replacement: AdvisoryEvent): Promise<AdvisoryEvent> {
   refuse(eventProblems(replacement, 'advisory_event'));
-  const { uid } = replacement;
+  const uid = parseUid('uid', replacement.uid);
   const before = await findForUpdate(ctx, parentOf(uid));
   const { events } = before.message;
   const stored = events.find((each) => each.uid === uid);
@@ -109,7 +109,7 @@ async function store(
   return before.message;
 }
 
-function newEvent(ctx: WriteContext, advisory: string, event: AdvisoryEvent): AdvisoryEvent {
+function newEvent(ctx: WriteContext, advisory: Uid, event: AdvisoryEvent): AdvisoryEvent {
   const time = timestampFromMs(ctx.now);
   const createTime = event.createTime ? timestampFromMs(timeOf(event)) : time;
   return { ...withDefaultAuthors(ctx, event), uid: newUid(advisory), createTime, updateTime: time };

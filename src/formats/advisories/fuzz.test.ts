@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { advisoryYaml, openVex, pypiOsv, withdrawnOsv } from '../../../test/support/advisory-samples.ts';
-import { damagedText } from '../../../test/support/damage.ts';
+import { damagedText } from '../../../test/support/damaged-text.ts';
 import { isAdvisoryId } from './advisory-id.ts';
 import { checkAdvisory } from './advisory-json.ts';
 import { type AdvisoryFormat, decodeAdvisories, decodeVulnerabilityMetadata } from './decode-advisories.ts';

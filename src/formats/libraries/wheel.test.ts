@@ -107,13 +107,16 @@ test('entries that decompress to too much are refused', async () => {
   const zeros = Buffer.alloc(9 * 1024 * 1024);
   const name = 'a.dist-info/METADATA';
   await refuses(readWheel(write(WHEEL, zipOf([{ name, content: zeros }]))), /of more than 8388608 bytes$/);
-  await refuses(readWheel(write(WHEEL, zipOf([{ name, content: zeros, claims: 10 }]))), /damaged/);
+  await refuses(readWheel(write(WHEEL, zipOf([{ name, content: zeros, statedSize: 10 }]))), /damaged/);
   await refuses(
     readSdist(write(SDIST, tarGzOf([{ name: 'a/PKG-INFO', content: zeros }]))),
     /of more than 8388608 bytes$/,
   );
   const claims = 2 ** 32;
-  await refuses(readSdist(write(SDIST, tarGzOf([{ name: 'a/big', content: '', claims }]))), /^is truncated/);
+  await refuses(
+    readSdist(write(SDIST, tarGzOf([{ name: 'a/big', content: '', statedSize: claims }]))),
+    /^is truncated/,
+  );
 });
 
 test('a corrupted archive is read or refused', async () => {

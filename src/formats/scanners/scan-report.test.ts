@@ -21,10 +21,10 @@ formats.default(ajv);
 
 describe('samples follow the schemas that scanners publish', () => {
   const samples = [
-    ['Grype', grypeSchema, grypeReport({ found, digest: DIGEST })],
-    ['Grype without a finding', grypeSchema, grypeReport({ found: [] })],
-    ['Trivy', trivySchema, trivyReport({ found: upper, digest: DIGEST })],
-    ['Trivy without a finding', trivySchema, trivyReport({ found: [] })],
+    ['Grype', grypeSchema, grypeReport({ findings: found, digest: DIGEST })],
+    ['Grype without a finding', grypeSchema, grypeReport({ findings: [] })],
+    ['Trivy', trivySchema, trivyReport({ findings: upper, digest: DIGEST })],
+    ['Trivy without a finding', trivySchema, trivyReport({ findings: [] })],
   ] as const;
   for (const [name, schema, sample] of samples) {
     test(name, () => {
@@ -34,13 +34,13 @@ describe('samples follow the schemas that scanners publish', () => {
   }
 
   test('the schemas refuse reports of other scanners', () => {
-    assert.ok(!ajv.validate(grypeSchema, trivyReport({ found: upper })));
-    assert.ok(!ajv.validate(trivySchema, grypeReport({ found })));
+    assert.ok(!ajv.validate(grypeSchema, trivyReport({ findings: upper })));
+    assert.ok(!ajv.validate(trivySchema, grypeReport({ findings: found })));
   });
 });
 
 test('Grype', () => {
-  const report = grypeReport({ found, digest: DIGEST });
+  const report = grypeReport({ findings: found, digest: DIGEST });
   assert.ok(isGrype(report) && !isTrivy(report));
   const { findings, ...scan } = readGrype(report);
   assert.deepEqual(scan, {
@@ -74,14 +74,14 @@ test('Grype', () => {
 });
 
 test('Grype with the database of its older versions, and a scan of a directory', () => {
-  const { descriptor, ...report } = grypeReport({ found: [] });
+  const { descriptor, ...report } = grypeReport({ findings: [] });
   const old = { ...report, descriptor: { ...descriptor, db: { built: '2024-01-02T03:04:05Z' } } };
   assert.equal(readGrype(old).databaseTime, Date.parse('2024-01-02T03:04:05Z'));
   assert.deepEqual(readGrype({ ...old, source: { type: 'directory', target: '/srv' } }).digests, []);
 });
 
 test('Trivy', () => {
-  const report = trivyReport({ found: upper, digest: DIGEST });
+  const report = trivyReport({ findings: upper, digest: DIGEST });
   assert.ok(isTrivy(report) && !isGrype(report));
   const { findings, ...scan } = readTrivy(report);
   assert.deepEqual(scan, {
@@ -114,9 +114,9 @@ test('Trivy', () => {
 test('unknown severities and states are unknown, also names of object properties', () => {
   for (const name of ['constructor', '__proto__', 'toString', 'soon']) {
     const match = { vulnerability: { id: 'CVE-1', severity: name, fix: { state: name } } };
-    const [grype] = readGrype({ ...grypeReport({ found: [] }), matches: [match] }).findings;
+    const [grype] = readGrype({ ...grypeReport({ findings: [] }), matches: [match] }).findings;
     const vulnerability = { VulnerabilityID: 'CVE-1', Severity: name, Status: name, VendorIDs: ['', 'GHSA-1'] };
-    const report = { ...trivyReport({ found: [] }), Results: [{ Vulnerabilities: [vulnerability] }] };
+    const report = { ...trivyReport({ findings: [] }), Results: [{ Vulnerabilities: [vulnerability] }] };
     const [trivy] = readTrivy(report).findings;
     assert.deepEqual([grype?.severity, grype?.fix.state], ['unknown', 'unknown'], name);
     assert.deepEqual([trivy?.severity, trivy?.fix.state, trivy?.aliases], ['unknown', 'unknown', ['GHSA-1']], name);
@@ -126,13 +126,13 @@ test('unknown severities and states are unknown, also names of object properties
 test('findings are counted before they are read', () => {
   // Each is malformed, but the limit is checked first.
   const Results = Array.from({ length: 6 }, () => ({ Vulnerabilities: Array(10_000).fill(null) }));
-  assert.throws(() => readTrivy({ ...trivyReport({ found: [] }), Results }), { field: 'Results' });
+  assert.throws(() => readTrivy({ ...trivyReport({ findings: [] }), Results }), { field: 'Results' });
 });
 
 test('a digest is listed once, also if several names have it', () => {
   const digestsOf = (count: number) =>
     readTrivy({
-      ...trivyReport({ found: [] }),
+      ...trivyReport({ findings: [] }),
       Metadata: { RepoDigests: Array.from({ length: count }, (_, n) => `host-${n}/app@${DIGEST}`) },
     }).digests;
   assert.deepEqual(digestsOf(50), [DIGEST]);
@@ -141,12 +141,12 @@ test('a digest is listed once, also if several names have it', () => {
 
 test('the error names the field with a wrong type', () => {
   const cases: [unknown, string][] = [
-    [{ ...grypeReport({ found }), matches: {} }, 'matches'],
-    [{ ...grypeReport({ found }), matches: [{ vulnerability: { id: 7 } }] }, 'matches[0].vulnerability.id'],
-    [{ ...grypeReport({ found }), matches: [{ vulnerability: { id: '' } }] }, 'matches[0].vulnerability.id'],
-    [{ ...grypeReport({ found }), descriptor: { timestamp: 'yesterday' } }, 'descriptor.timestamp'],
-    [{ ...trivyReport({ found: upper }), Results: [{ Vulnerabilities: [null] }] }, 'Results[0].Vulnerabilities[0]'],
-    [{ ...trivyReport({ found: upper }), Metadata: { RepoDigests: [1] } }, 'Metadata.RepoDigests[0]'],
+    [{ ...grypeReport({ findings: found }), matches: {} }, 'matches'],
+    [{ ...grypeReport({ findings: found }), matches: [{ vulnerability: { id: 7 } }] }, 'matches[0].vulnerability.id'],
+    [{ ...grypeReport({ findings: found }), matches: [{ vulnerability: { id: '' } }] }, 'matches[0].vulnerability.id'],
+    [{ ...grypeReport({ findings: found }), descriptor: { timestamp: 'yesterday' } }, 'descriptor.timestamp'],
+    [{ ...trivyReport({ findings: upper }), Results: [{ Vulnerabilities: [null] }] }, 'Results[0].Vulnerabilities[0]'],
+    [{ ...trivyReport({ findings: upper }), Metadata: { RepoDigests: [1] } }, 'Metadata.RepoDigests[0]'],
   ];
   for (const [report, field] of cases) {
     const read = isGrype(report as object as never) ? readGrype : readTrivy;

@@ -53,7 +53,7 @@ export interface FederatedLoginOptions {
   readonly db: Reader;
   readonly verifier: FederatedTokenVerifier;
   /** The audience that a federated token must have, unless its identity or identity provider names another one. */
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
 }
 
 export function createFederatedAuthenticator(options: FederatedLoginOptions): AuthenticateFederated {
@@ -87,7 +87,7 @@ export function createFederatedAuthenticator(options: FederatedLoginOptions): Au
   return async (token, requested) => {
     const provider =
       requested.identityProvider === undefined ? undefined : await requireProvider(token, requested.identityProvider);
-    const audience = provider?.oidc.clientId ?? publicUrl();
+    const audience = provider?.oidc.clientId ?? publicUrl;
     const { identity, claims } =
       requested.identity === undefined
         ? await verifyOldest(token, audience)
@@ -120,8 +120,8 @@ export function createUnregisteredVerifier(options: FederatedLoginOptions): Veri
     }
     const claims = requireClaims(await verifier.verifyIssuedBy(token, iss));
     const clientIds = providers.flatMap((stored) => oidcProviderOf(stored)?.oidc.clientId ?? []);
-    if (!hasAudience(claims.aud, [publicUrl(), ...clientIds])) {
-      throw unauthenticated(`invalid "aud" in the token; get a token for ${publicUrl()}`);
+    if (!hasAudience(claims.aud, [publicUrl, ...clientIds])) {
+      throw unauthenticated(`invalid "aud" in the token; get a token for ${publicUrl}`);
     }
     return readClaims(claims);
   };

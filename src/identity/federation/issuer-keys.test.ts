@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { DISCOVERY, newKey, startIssuer } from '../../../test/support/issuer.ts';
-import { silent } from '../../../test/support/server.ts';
+import { silentLog } from '../../../test/support/server.ts';
 import { fetchJson } from '../outgoing/fetch-json.ts';
 import { OutgoingError } from '../outgoing/permitted-url.ts';
 import { createIssuerKeys } from './issuer-keys.ts';
@@ -20,7 +20,7 @@ async function setUp(t: TestContext, { allowPrivate = true } = {}) {
   const issuer = await startIssuer(t, one);
   const time = { now: Date.UTC(2030, 0, 1) };
   const fetch = (url: string) => fetchJson(url, { allowPrivate });
-  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => time.now, log: silent });
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => time.now, log: silentLog });
   const ids = async (kid: string, url = issuer.url) =>
     (await issuerKeys.keysFor(url, { alg: 'ES256', kid })).map(({ id }) => id).join();
   /** Returns how often the keys were fetched. */
@@ -53,7 +53,7 @@ test('Cache-Control can shorten the hour, down to five minutes', async (t) => {
     ['max-age=86400', HOUR],
   ];
   for (const [header, lifetime] of lifetimes) {
-    issuer.answer = (req, res) => {
+    issuer.handler = (req, res) => {
       res.setHeader('cache-control', header).end(JSON.stringify(issuer.documents[req.url ?? '']));
     };
     time.now += 2 * HOUR;
@@ -84,7 +84,7 @@ test('the short issuer name of Google is resolved to its URL', async () => {
     urls.push(url);
     throw new OutgoingError('no network here');
   };
-  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silent });
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silentLog });
   await assert.rejects(issuerKeys.keysFor('accounts.google.com', { alg: 'RS256', kid: 'x' }), OutgoingError);
   assert.deepEqual(urls, [`https://accounts.google.com${DISCOVERY}`]);
 });
@@ -115,9 +115,9 @@ test('concurrent requests share one fetch', async (t) => {
 
 test('a failure is cached for ten seconds', async (t) => {
   const { issuer, time, ids } = await setUp(t);
-  issuer.answer = (_, res) => res.writeHead(500).end();
+  issuer.handler = (_, res) => res.writeHead(500).end();
   await assert.rejects(ids('one'), outgoingError(/status 500/));
-  issuer.answer = undefined;
+  issuer.handler = undefined;
   time.now += 10 * SECOND - 1;
   await assert.rejects(ids('one'), outgoingError(/status 500/));
   assert.equal(issuer.requests.length, 1);
@@ -129,21 +129,21 @@ test('stale keys are used for six hours after a failure, without waiting for the
   const { issuer, time, ids } = await setUp(t);
   await ids('one');
   const fetched = time.now;
-  issuer.answer = (_, res) => res.writeHead(503).end();
+  issuer.handler = (_, res) => res.writeHead(503).end();
   time.now += HOUR;
   assert.equal(await ids('one'), 'one');
   assert.equal(issuer.requests.length, 3);
 
   // The issuer hangs now. The stale keys are returned without waiting.
   const hanging: ServerResponse[] = [];
-  issuer.answer = (_, res) => void hanging.push(res);
+  issuer.handler = (_, res) => void hanging.push(res);
   time.now += 10 * SECOND;
   assert.equal(await ids('one'), 'one');
   assert.equal(await ids('one'), 'one');
   while (hanging.length === 0) await new Promise(setImmediate);
   for (const res of hanging) res.writeHead(503).end();
 
-  issuer.answer = (_, res) => res.writeHead(503).end();
+  issuer.handler = (_, res) => res.writeHead(503).end();
   time.now = fetched + 6 * HOUR - 1;
   assert.equal(await ids('one'), 'one');
   time.now += 1 + 10 * SECOND;
@@ -154,7 +154,7 @@ test('an issuer that hangs does not delay requests for other issuers', async (t)
   const { issuer: slow, ids } = await setUp(t);
   const { issuer: quick } = await setUp(t);
   const hanging: ServerResponse[] = [];
-  slow.answer = (_, res) => void hanging.push(res);
+  slow.handler = (_, res) => void hanging.push(res);
   const waiting = ids('one');
   assert.equal(await ids('one', quick.url), 'one');
   while (hanging.length === 0) await new Promise(setImmediate);
@@ -164,7 +164,7 @@ test('an issuer that hangs does not delay requests for other issuers', async (t)
 
 test('the keys of at most a hundred issuers are fetched at the same time', async () => {
   const { promise: never, reject } = Promise.withResolvers<never>();
-  const issuerKeys = createIssuerKeys({ fetchJson: () => never, clock: () => 0, log: silent });
+  const issuerKeys = createIssuerKeys({ fetchJson: () => never, clock: () => 0, log: silentLog });
   const keysFor = (i: number) => issuerKeys.keysFor(`https://i${i}.example.com`, { alg: 'ES256', kid: 'x' });
   const waiting = Array.from({ length: 100 }, (_, i) => assert.rejects(keysFor(i), /over/));
   await assert.rejects(keysFor(100), outgoingError(/too many issuers/));
@@ -229,7 +229,7 @@ test('keys at a private address are not fetched unless private addresses are all
     url.endsWith(DISCOVERY)
       ? Promise.resolve({ json: discovery, maxAgeMs: undefined })
       : fetchJson(url, { allowPrivate: false });
-  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silent });
+  const issuerKeys = createIssuerKeys({ fetchJson: fetch, clock: () => 0, log: silentLog });
   const keys = issuerKeys.keysFor('https://public.example.com', { alg: 'ES256', kid: 'one' });
   await assert.rejects(keys, outgoingError(/no public address/));
   assert.deepEqual(issuer.requests, []);

@@ -6,7 +6,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { base64url, type JWTPayload, SignJWT } from 'jose';
 import { newKey, publicJwk, sign, startIssuer } from '../../../test/support/issuer.ts';
 import { startOidcProvider } from '../../../test/support/oidc.ts';
-import { silent } from '../../../test/support/server.ts';
+import { silentLog } from '../../../test/support/server.ts';
 import {
   type Identity_ClaimMatchSchema,
   IdentitySchema,
@@ -29,7 +29,11 @@ const other = newKey('other');
 function newVerifier() {
   const time = { now: Date.now() };
   const clock = () => time.now;
-  const issuers = createIssuerKeys({ fetchJson: (url) => fetchJson(url, { allowPrivate: true }), clock, log: silent });
+  const issuers = createIssuerKeys({
+    fetchJson: (url) => fetchJson(url, { allowPrivate: true }),
+    clock,
+    log: silentLog,
+  });
   return { time, verifier: createFederatedTokenVerifier({ issuerKeys: issuers, clock }) };
 }
 
@@ -238,7 +242,7 @@ test('a token without key id is verified with every matching key', async (t) => 
 
 test('an issuer that cannot be reached is a different rejection than an invalid token', async (t) => {
   const { issuer, claims, verify } = await setUp(t);
-  issuer.answer = (_, res) => res.writeHead(302, { location: `${issuer.url}/elsewhere` }).end();
+  issuer.handler = (_, res) => res.writeHead(302, { location: `${issuer.url}/elsewhere` }).end();
   assert.equal(
     await verify(await sign(claims(), key)),
     `issuer: the keys of ${issuer.url} cannot be fetched: it answered with a redirect, which is not followed`,

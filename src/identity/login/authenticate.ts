@@ -22,7 +22,7 @@ export interface AuthenticatorOptions {
   readonly authenticateFederated: AuthenticateFederated;
   readonly grantCache: GrantCache;
   /** The URL of this server, which must be an audience of access tokens. */
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
   /** Called for every authenticated request. */
   readonly recordLastSeen: (identity: string) => void;
 }
@@ -40,7 +40,7 @@ export function createAuthenticator(
   const callers = createLru<string, CachedCaller>(MAX_CACHED);
 
   async function callerOf(accessToken: VerifiedAccessToken): Promise<ExpiringCaller> {
-    requireServerAudience(publicUrl(), accessToken.audiences);
+    requireServerAudience(publicUrl, accessToken.audiences);
     const { relationship } = await requireValidLogin(db, accessToken, clock());
     const { identity, act, provider } = accessToken;
     const grants = [...(await grantCache.grants(identity)), ...(await providerGrants(db, provider))];

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { denied, invalid, unauthenticated } from '../../base/errors.ts';
 import { canonicalIssuer } from '../../base/issuer-url.ts';
-import { ROOT } from '../../base/uid.ts';
+import { ROOT, type Uid } from '../../base/uid.ts';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { IdentityProvider } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { Auth, SessionSchema } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
@@ -57,7 +57,7 @@ export const registerOperation = ({ accessTokens, verifyUnregistered }: Registra
   });
 
 /** Returns the group of the invite. */
-async function joinByInvite(ctx: WriteContext, uid: string, user: FederatedClaims, code: string): Promise<string> {
+async function joinByInvite(ctx: WriteContext, uid: Uid, user: FederatedClaims, code: string): Promise<string> {
   if (!(await find(ctx.db, identities, uid))) await insertIdentity(ctx, uid, user);
   const { group } = await redeemInvite(ctx, code, uid, user.email);
   return group;
@@ -67,7 +67,7 @@ async function joinByInvite(ctx: WriteContext, uid: string, user: FederatedClaim
  * Gives a user the default role of the identity provider at its group, and returns the group. Only the first
  * registration through a provider does so: a role that was revoked stays revoked.
  */
-async function joinThroughProvider(ctx: WriteContext, uid: string, user: FederatedClaims): Promise<string> {
+async function joinThroughProvider(ctx: WriteContext, uid: Uid, user: FederatedClaims): Promise<string> {
   const registered = await find(ctx.db.forUpdate, identities, uid);
   const provider = await findProvider(ctx.db, user);
   if (!provider && !registered) {
@@ -111,7 +111,7 @@ async function findProvider(
 
 async function insertIdentity(
   { db, now }: WriteContext,
-  uid: string,
+  uid: Uid,
   user: FederatedClaims,
   state?: State,
 ): Promise<void> {

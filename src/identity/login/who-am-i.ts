@@ -1,9 +1,9 @@
-import { create, type DescMessage, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { JWTPayload } from 'jose';
 import { decodeJwt } from 'jose/jwt/decode';
 import { narrowGrants } from '../../access/token-scope.ts';
-import { isWithin, parentOf, ROOT } from '../../base/uid.ts';
+import { isWithin, parentOf, ROOT, type Uid } from '../../base/uid.ts';
 import { capabilitiesIn, capabilityName, capabilitySetOf, NO_CAPABILITIES } from '../../contract/capabilities.ts';
 import {
   Auth,
@@ -15,9 +15,8 @@ import { identities } from '../../domains/iam/identities/identities.ts';
 import { mappedRoles } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
 import { bindingsOf } from '../../domains/iam/roles/role-bindings.ts';
 import { roles } from '../../domains/iam/roles/roles.ts';
-import type { Resource } from '../../resource/definition.ts';
 import { type Operations, readOperation } from '../../resource/operation.ts';
-import { find, findAll } from '../../resource/read.ts';
+import { find, findMessagesByUid } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
 import { type AccessTokens, bearerToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
 import type { ProviderMembership } from './login-validity.ts';
@@ -74,7 +73,7 @@ async function capabilitiesOf(
   accessToken: Partial<VerifiedAccessToken>,
 ): Promise<CapabilityEntry[]> {
   const assigned = await assignedRoles(db, identity, accessToken.provider);
-  const roleByUid = await findByUid(
+  const roleByUid = await findMessagesByUid(
     db,
     roles,
     assigned.values().map(({ roleUid }) => roleUid),
@@ -89,7 +88,7 @@ async function capabilitiesOf(
   const shown = granted
     .filter(({ capabilities }) => isUnrestricted || capabilities !== NO_CAPABILITIES)
     .sort((a, b) => (`${a.group} ${a.role.uid}` < `${b.group} ${b.role.uid}` ? -1 : 1));
-  const groupByUid = await findByUid(
+  const groupByUid = await findMessagesByUid(
     db,
     groups,
     shown.values().map(({ group }) => group),
@@ -103,7 +102,7 @@ async function capabilitiesOf(
 }
 
 interface AssignedRole {
-  readonly group: string;
+  readonly group: Uid;
   readonly roleUid: string;
 }
 
@@ -116,20 +115,10 @@ async function assignedRoles(
   identity: string,
   provider: ProviderMembership | undefined,
 ): Promise<AssignedRole[]> {
-  const bound = (await bindingsOf(db, identity)).map(({ parent, message }) => ({
-    group: parent,
-    roleUid: message.roleUid,
-  }));
+  const bound = (await bindingsOf(db, identity)).flatMap(({ parent, message }) =>
+    parent === ROOT ? [] : [{ group: parent, roleUid: message.roleUid }],
+  );
   const mapped = provider ? await mappedRoles(db, provider.uid, provider.groups) : [];
   const identityGroup = parentOf(identity);
   return [...bound, ...mapped].filter(({ group }) => identityGroup === ROOT || isWithin(group, identityGroup));
-}
-
-async function findByUid<S extends DescMessage>(
-  db: Reader,
-  resource: Resource<S>,
-  uids: Iterable<string>,
-): Promise<ReadonlyMap<string, MessageShape<S>>> {
-  const found = await findAll(db, resource, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message]));
 }

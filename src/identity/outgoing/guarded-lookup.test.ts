@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Answers, startDns, v4, v6 } from '../../../test/support/dns.ts';
+import { type DnsRecords, startDns, v4, v6 } from '../../../test/support/dns.ts';
 import { type GuardedLookupOptions, guardedLookup } from './guarded-lookup.ts';
 import { OutgoingError } from './permitted-url.ts';
 import type { ResolverConfig } from './resolver-config.ts';
@@ -16,7 +16,7 @@ const REFUSED = new OutgoingError('its host has no public address');
 /** An empty hosts file and no search list. */
 const emptyConfig: ResolverConfig = { hostsFileAddresses: async () => [], candidateNames: async (name) => [name] };
 
-async function startLookup(t: TestContext, answers: Answers, options: GuardedLookupOptions = {}) {
+async function startLookup(t: TestContext, answers: DnsRecords, options: GuardedLookupOptions = {}) {
   const dns = await startDns(answers);
   t.after(() => dns.close());
   const lookupOf = (allowPrivate: boolean) =>
@@ -32,7 +32,7 @@ async function startLookup(t: TestContext, answers: Answers, options: GuardedLoo
 
 /** The same records for every name. */
 const always =
-  (four: readonly string[], six: readonly string[] = []): Answers =>
+  (four: readonly string[], six: readonly string[] = []): DnsRecords =>
   (_, family) =>
     family === 4 ? four.map(v4) : six.map(v6);
 
@@ -88,7 +88,7 @@ test('DNS rebinding has no effect: each connection resolves the name once', asyn
   assert.deepEqual(await lookup('name.example', { all: false }), ['8.8.8.8', 4]);
   answer = '127.0.0.1';
   await assert.rejects(lookup('name.example'), REFUSED);
-  assert.deepEqual(dns.asked.sort(), ['name.example/4', 'name.example/4', 'name.example/6', 'name.example/6']);
+  assert.deepEqual(dns.queries.sort(), ['name.example/4', 'name.example/4', 'name.example/6', 'name.example/6']);
 });
 
 test('the socket connects to the addresses that were checked', async (t) => {
@@ -102,7 +102,7 @@ test('the socket connects to the addresses that were checked', async (t) => {
   const [response] = await get(true);
   assert.equal(Buffer.concat(await response.toArray()).toString(), 'here');
   await assert.rejects(get(false), REFUSED);
-  assert.equal(dns.asked.length, 4);
+  assert.equal(dns.queries.length, 4);
 });
 
 test('a DNS server that does not answer times out, and does not block the thread pool', async (t) => {
@@ -128,7 +128,7 @@ test('when private addresses are allowed, the hosts file and the search list are
     candidateNames: async (name) => [`${name}.prod.cluster`, name],
   };
   const records = new Map(Object.entries({ 'keycloak.prod.cluster': '10.1.1.1', 'other.example': '10.2.2.2' }));
-  const answers: Answers = (name, family) => (family === 4 ? [records.get(name) ?? []].flat().map(v4) : []);
+  const answers: DnsRecords = (name, family) => (family === 4 ? [records.get(name) ?? []].flat().map(v4) : []);
   const { lookup } = await startLookup(t, answers, { resolverConfig });
   const first = (name: string) => lookup(name, { allowPrivate: true, all: false });
   assert.deepEqual(await first('localhost'), ['127.0.0.1', 4]);

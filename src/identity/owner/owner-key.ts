@@ -6,12 +6,12 @@ import { exportJWK } from 'jose/key/export';
 import { generateKeyPair } from 'jose/key/generate/keypair';
 import { importJWK } from 'jose/key/import';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { newUid, ROOT } from '../../base/uid.ts';
+import { newUid, ROOT, type Uid } from '../../base/uid.ts';
 
 /** The first owner, as stored in the data directory. Read access to the file gives the rights of the owner. */
 export interface Owner {
-  readonly identity: string;
-  readonly organization: string;
+  readonly identity: Uid;
+  readonly organization: Uid;
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;

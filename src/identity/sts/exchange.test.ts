@@ -50,7 +50,7 @@ for (const database of databases) {
     };
 
     before(async () => {
-      const home = await database.home();
+      const home = await database.createDataLocation();
       store = await openStore(home);
       close = async () => {
         await store.close();
@@ -60,7 +60,7 @@ for (const database of databases) {
         store,
         masterKey: randomBytes(32),
         clock: () => now,
-        publicUrl: () => ISSUER,
+        publicUrl: ISSUER,
         authenticateFederated,
         verifyUnregistered: () => assert.fail(),
       });
@@ -295,14 +295,14 @@ for (const database of databases) {
     it('revokes tokens with the identity, also when it is created again with the same uid', async () => {
       const { uid, token } = await newUser();
       const { token: accessToken, refreshToken } = await exchange(token);
-      const { message } = (await find(store.reader, identities, uid)) ?? assert.fail();
+      const stored = (await find(store.reader, identities, uid)) ?? assert.fail();
       await deleteIdentity(uid);
       for (const attempt of [() => refresh(refreshToken), () => exchange(accessToken)]) {
         await assert.rejects(attempt(), refused(Code.UNAUTHENTICATED, /was deleted/));
       }
       now += 1000;
-      const again = clone(IdentitySchema, message);
-      await store.write((tx) => insert(tx, identities, { message: again, uid, parent: ROOT }, now));
+      const again = { message: clone(IdentitySchema, stored.message), uid: stored.uid, parent: ROOT } as const;
+      await store.write((tx) => insert(tx, identities, again, now));
       for (const attempt of [() => refresh(refreshToken), () => exchange(accessToken)]) {
         await assert.rejects(attempt(), refused(Code.UNAUTHENTICATED, /was deleted/));
       }

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { denied, invalid, unauthenticated } from '../../base/errors.ts';
-import { isUid, parentOf } from '../../base/uid.ts';
+import { denied, unauthenticated } from '../../base/errors.ts';
+import { parentOf, parseUid } from '../../base/uid.ts';
 import {
   type ExchangeRequest,
   RawTokenSchema,
@@ -25,7 +25,7 @@ export interface ExchangeOptions {
   readonly accessTokens: AccessTokens;
   readonly refreshTokens: RefreshTokens;
   readonly authenticateFederated: AuthenticateFederated;
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
 }
 
 /**
@@ -52,7 +52,7 @@ export function exchangeOperations(options: ExchangeOptions): Operations {
       email: federated.email,
       provider,
       // The creator of a provider decides which tokens it accepts, so they must not give access outside of its group.
-      scopes: provider && [parentOf(provider.uid)],
+      scopes: provider && [parseUid('identity_provider', parentOf(provider.uid))],
     };
   }
 
@@ -63,7 +63,7 @@ export function exchangeOperations(options: ExchangeOptions): Operations {
       requireUids(request);
       const accessToken = await accessTokens.verify(token);
       const login = accessToken
-        ? await loginOf(ctx, accessToken, request, publicUrl())
+        ? await loginOf(ctx, accessToken, request, publicUrl)
         : await logIn(ctx, token, request);
       const restricted: Login = { ...login, ...restrictTokenScope(login, requested) };
       const issued = await accessTokens.issue({ ...restricted, audiences: requested.audiences });
@@ -94,7 +94,7 @@ function requireToken({ authorization }: ReadContext, description: string): stri
 
 function requireUids({ identity, identityProvider }: ExchangeRequest): void {
   for (const [field, uid] of Object.entries({ identity, identity_provider: identityProvider })) {
-    if (uid !== '' && !isUid(uid)) throw invalid(field, 'must be a uid: 40 hex digits, then /-separated parts of 16');
+    if (uid !== '') parseUid(field, uid);
   }
 }
 

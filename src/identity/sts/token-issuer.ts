@@ -14,7 +14,7 @@ export interface TokenIssuerOptions {
   readonly masterKey: Uint8Array;
   readonly clock: Clock;
   /** The URL of this server. It is the issuer of the tokens. */
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
   readonly authenticateFederated: AuthenticateFederated;
   readonly verifyUnregistered: VerifyUnregistered;
 }

@@ -29,7 +29,8 @@ const AUDIENCE = /^[^\s\p{Cc}]{1,255}$/u;
 /** Reads the audiences and the token scope of a request. Throws INVALID_ARGUMENT with all violations. */
 export function parseTokenRequest(request: ExchangeRequest | ExchangeRefreshTokenRequest): TokenRequest {
   const audiences = [...new Set(request.aud)];
-  const scopes = [...new Set([request.scope, ...request.scopes].filter((scope) => scope !== ''))];
+  const requestedScopes = [...new Set([request.scope, ...request.scopes].filter((scope) => scope !== ''))];
+  const scopes = requestedScopes.filter(isUid);
   const byName = request.cap.map(capabilityByName);
   const capabilities = byName.filter((capability) => capability !== undefined);
 
@@ -40,8 +41,9 @@ export function parseTokenRequest(request: ExchangeRequest | ExchangeRefreshToke
   expect('aud', audiences.length > 0, 'is required: name the servers that the token is for');
   expect('aud', audiences.length <= MAX_AUDIENCES, `must have at most ${MAX_AUDIENCES} values`);
   expect('aud', audiences.every(isAudience), 'must have 1 to 255 characters each, without spaces');
-  expect('scopes', scopes.length <= MAX_SCOPES, `must have at most ${MAX_SCOPES} values`);
-  expect('scopes', scopes.every(isUid), 'must be uids: 40 hex digits, then /-separated parts of 16');
+  expect('scopes', requestedScopes.length <= MAX_SCOPES, `must have at most ${MAX_SCOPES} values`);
+  const areUids = scopes.length === requestedScopes.length;
+  expect('scopes', areUids, 'must be uids: 40 hex digits, then /-separated parts of 16');
   expect('cap', request.cap.length <= allCapabilities.length, `must have at most ${allCapabilities.length} values`);
   const unknown = request.cap.find((_, at) => byName[at] === undefined);
   expect('cap', unknown === undefined, `there is no capability ${JSON.stringify(unknown?.slice(0, 100))}`);

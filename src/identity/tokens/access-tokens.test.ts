@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import { after, before, describe, it, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose';
-import { databases, type Home } from '../../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../../test/support/databases.ts';
 import { Code } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { capabilitySetOf, encodeCapabilitySet } from '../../contract/capabilities.ts';
@@ -37,7 +37,7 @@ const restricted: AccessTokenClaims = {
 
 for (const database of databases) {
   describe(`access tokens of two servers on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let store: Store;
     let otherStore: Store;
     let keys: SigningKeys;
@@ -47,13 +47,13 @@ for (const database of databases) {
     const clock = () => now;
 
     before(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       store = await openStore(home);
       otherStore = await openStore(home);
       keys = await createSigningKeys({ store, masterKey, clock });
       const otherKeys = await createSigningKeys({ store: otherStore, masterKey, clock });
-      accessTokens = createAccessTokens({ signingKeys: keys, clock, issuer: () => ISSUER });
-      otherAccessTokens = createAccessTokens({ signingKeys: otherKeys, clock, issuer: () => ISSUER });
+      accessTokens = createAccessTokens({ signingKeys: keys, clock, issuer: ISSUER });
+      otherAccessTokens = createAccessTokens({ signingKeys: otherKeys, clock, issuer: ISSUER });
     });
     after(async () => {
       await Promise.all([store.close(), otherStore.close()]);

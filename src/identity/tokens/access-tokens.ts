@@ -9,6 +9,7 @@ import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
+import type { Uid } from '../../base/uid.ts';
 import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import type { LoginRecord, ProviderMembership } from '../login/login-validity.ts';
 import { ALGORITHM } from './key-rotation.ts';
@@ -74,7 +75,7 @@ export interface AccessTokensOptions {
   readonly signingKeys: SigningKeys;
   readonly clock: Clock;
   /** The public URL of this server. */
-  readonly issuer: () => string;
+  readonly issuer: string;
 }
 
 const LEEWAY_S = 60;
@@ -94,7 +95,7 @@ export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensO
       const { payload } = await jwtVerify(token, key, {
         algorithms: [ALGORITHM],
         typ: 'JWT',
-        issuer: issuer(),
+        issuer,
         requiredClaims: ['sub', 'aud', 'exp', 'iat', 'nbf'],
         currentDate: new Date(now),
         clockTolerance: LEEWAY_S,
@@ -113,7 +114,7 @@ export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensO
     const { kid, privateKey } = await signingKeys.current();
     const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: ALGORITHM, kid, typ: 'JWT' })
-      .setIssuer(issuer())
+      .setIssuer(issuer)
       .setIssuedAt(seconds)
       .setNotBefore(seconds)
       .setExpirationTime(expires)
@@ -135,7 +136,7 @@ export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensO
       const digest = createHash('sha256').update(token).digest('base64');
       let verification = verifications.get(digest);
       if (verification === undefined) {
-        const kid = findKeyId(token, issuer());
+        const kid = findKeyId(token, issuer);
         if (kid === undefined) return undefined;
         verification = { kid, verified: await verifySignature(token, kid, now) };
         verifications.set(digest, verification);
@@ -222,7 +223,7 @@ interface PrivateClaims {
   /** The credential fingerprint. */
   proof: string;
   idp: ProviderMembership;
-  scopes: readonly string[];
+  scopes: readonly Uid[];
   cap: string;
   act: Actor;
   email: string;

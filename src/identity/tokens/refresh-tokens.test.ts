@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { databases, type Home } from '../../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../../test/support/databases.ts';
 import { ApiError, Code } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { capabilitySetOf } from '../../contract/capabilities.ts';
@@ -26,7 +26,7 @@ const restricted: Login = {
 
 for (const database of databases) {
   describe(`refresh tokens of two servers on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let store: Store;
     let otherStore: Store;
     let refreshTokens: RefreshTokens;
@@ -37,7 +37,7 @@ for (const database of databases) {
       (await store.reader.get<{ n: number }>('SELECT count(*) AS n FROM refresh_family'))?.n ?? assert.fail();
 
     before(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       store = await openStore(home);
       otherStore = await openStore(home);
       refreshTokens = createRefreshTokens({ store, clock });

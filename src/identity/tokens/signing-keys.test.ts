@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { type JWK, jwtVerify, SignJWT } from 'jose';
-import { databases, type Home } from '../../../test/support/databases.ts';
+import { type DataLocation, databases } from '../../../test/support/databases.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { ensureKey, listKeys, revokeKey, rotateKeys } from './key-rotation.ts';
@@ -14,7 +14,7 @@ const masterKey = randomBytes(32);
 
 for (const database of databases) {
   describe(`signing keys of two servers on ${database.name}`, () => {
-    let home: Home;
+    let home: DataLocation;
     let store: Store;
     let otherStore: Store;
     let keys: SigningKeys;
@@ -25,7 +25,7 @@ for (const database of databases) {
     const published = async (server: SigningKeys) => (await server.publicKeys()).keys.map(({ kid }) => kid);
 
     before(async () => {
-      home = await database.home();
+      home = await database.createDataLocation();
       store = await openStore(home);
       otherStore = await openStore(home);
       [keys, otherKeys] = await Promise.all([

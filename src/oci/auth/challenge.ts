@@ -11,11 +11,10 @@ export interface Challenges {
   insufficient(...scopes: readonly Scope[]): OciError;
 }
 
-export function createChallenges(publicUrl: () => string): Challenges {
+export function createChallenges(publicUrl: string): Challenges {
   const bearer = (scopes: readonly Scope[], error?: string): string => {
-    const url = publicUrl();
     const scope = scopes.map(formatScope).join(' ');
-    const parts = [`realm="${url}/v2/token"`, `service="${serviceOf(url)}"`];
+    const parts = [`realm="${publicUrl}/v2/token"`, `service="${serviceOf(publicUrl)}"`];
     if (scope !== '') parts.push(`scope="${scope}"`);
     if (error !== undefined) parts.push(`error="${error}"`);
     return `Bearer ${parts.join(',')}`;
@@ -23,7 +22,7 @@ export function createChallenges(publicUrl: () => string): Challenges {
   return {
     // The token endpoint takes a password. A bearer challenge would send clients back to the token endpoint.
     at: (route, verb, query) =>
-      route.kind === 'token' ? `Basic realm="${publicUrl()}"` : bearer(scopesOf(route, verb, query)),
+      route.kind === 'token' ? `Basic realm="${publicUrl}"` : bearer(scopesOf(route, verb, query)),
     insufficient: (...scopes) =>
       new OciError('UNAUTHORIZED', 'the token does not include this action on this repository; request another token', {
         headers: { 'www-authenticate': bearer(scopes, 'insufficient_scope') },

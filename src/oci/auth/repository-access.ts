@@ -1,7 +1,8 @@
+import type { Uid } from '../../base/uid.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { RegistryError } from '../../domains/registry/errors.ts';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
-import { missingCapabilities, requireCapabilities } from '../../pipeline/authorize.ts';
+import { missingCapabilities, requireCapabilities } from '../../resource/require-capabilities.ts';
 import type { OciCall } from '../http/call.ts';
 import { segmentsOf } from '../names.ts';
 import { type Challenges, scopeFor } from './challenge.ts';
@@ -11,8 +12,8 @@ import type { Action } from './scope.ts';
 export interface PushTarget {
   readonly name: string;
   /** The uid of the repo; undefined when it must be created. */
-  readonly repo: string | undefined;
-  readonly group: string;
+  readonly repo: Uid | undefined;
+  readonly group: Uid;
   /** The name of the repo within its group. */
   readonly repoName: string;
 }
@@ -23,9 +24,9 @@ export interface PushTarget {
  */
 export interface RepositoryAccess {
   /** Returns the uid of the repo. */
-  require(call: OciCall, name: string, action: Action): Promise<string>;
+  require(call: OciCall, name: string, action: Action): Promise<Uid>;
   /** Returns undefined for a repo that does not exist, if the caller holds the capabilities at its group. */
-  find(call: OciCall, name: string, action: Action): Promise<string | undefined>;
+  find(call: OciCall, name: string, action: Action): Promise<Uid | undefined>;
   /** Accepts a caller who holds one of `capabilities` and, if the repo must be created, may create it. */
   requirePushTarget(call: OciCall, name: string, capabilities: readonly Capability[]): Promise<PushTarget>;
 }

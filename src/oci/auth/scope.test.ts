@@ -22,7 +22,7 @@ test('scopes are read as Docker writes them', () => {
 });
 
 test('a challenge asks for what the request needs', () => {
-  const challenges = createChallenges(() => 'https://wharf.example.com:8443');
+  const challenges = createChallenges('https://wharf.example.com:8443');
   const at = (...args: Parameters<typeof challenges.at>) => challenges.at(...args);
   const [head, none] = [
     'Bearer realm="https://wharf.example.com:8443/v2/token",service="wharf.example.com:8443"',

@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import type { CapabilitySet } from '../../contract/capabilities.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { isRepoName } from '../../domains/registry/repos/name-rules.ts';
@@ -13,7 +14,7 @@ import { capabilitiesFor, formatScope, parseScope, type Scope } from './scope.ts
 
 export interface TokenEndpointOptions {
   readonly accessTokens: AccessTokens;
-  readonly publicUrl: () => string;
+  readonly publicUrl: string;
 }
 
 const LIFETIME_MS = 5 * 60_000;
@@ -35,7 +36,7 @@ export function createTokenEndpoint({ accessTokens, publicUrl }: TokenEndpointOp
     const { token, expires } = await accessTokens.issue(
       {
         ...(presented ? loginOf(presented) : await newLogin(call)),
-        audiences: [serviceOf(publicUrl()), REGISTRY_TOKEN, ...scopes.map(formatScope)],
+        audiences: [serviceOf(publicUrl), REGISTRY_TOKEN, ...scopes.map(formatScope)],
         scopes: await uidsOf(call, scopes, capabilities),
         capabilities: capabilities & (presented?.capabilities ?? capabilities),
       },
@@ -57,12 +58,8 @@ export function createTokenEndpoint({ accessTokens, publicUrl }: TokenEndpointOp
 }
 
 /** The uids that the token is restricted to. One where the caller has none of the capabilities is omitted. */
-async function uidsOf(
-  { db, caller }: OciCall,
-  scopes: readonly Scope[],
-  capabilities: CapabilitySet,
-): Promise<string[]> {
-  const uids = new Set<string>();
+async function uidsOf({ db, caller }: OciCall, scopes: readonly Scope[], capabilities: CapabilitySet): Promise<Uid[]> {
+  const uids = new Set<Uid>();
   for (const { name } of scopes) {
     // A repo that does not exist will be created in this group.
     const { repo, group } = await resolveRepo(db, name.split('/'));

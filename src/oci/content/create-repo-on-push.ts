@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { ApiError, Code } from '../../base/errors.ts';
+import { parseUid, type Uid } from '../../base/uid.ts';
 import { CreateRepoRequestSchema, ReposService } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
 import type { RunNested } from '../../pipeline/nested.ts';
@@ -17,14 +18,15 @@ export interface WriteToRepoOptions {
 export type WriteToRepo = <T>(
   call: OciCall,
   target: PushTarget,
-  work: (ctx: TransactionContext, repo: string) => Promise<WithEvents<T>>,
+  work: (ctx: TransactionContext, repo: Uid) => Promise<WithEvents<T>>,
 ) => Promise<T>;
 
 /** A repo that a push creates is created by the operation of CreateRepo: with its rules and its event. */
 export function createWriteToRepo({ store, runNested }: WriteToRepoOptions): WriteToRepo {
-  async function createRepo(ctx: TransactionContext, { group, repoName }: PushTarget): Promise<string> {
+  async function createRepo(ctx: TransactionContext, { group, repoName }: PushTarget): Promise<Uid> {
     const request = create(CreateRepoRequestSchema, { parent: group, repo: { name: repoName } });
-    return (await runNested(ctx, ReposService.method.createRepo, request)).uid;
+    const { uid } = await runNested(ctx, ReposService.method.createRepo, request);
+    return parseUid('uid', uid);
   }
 
   return async (call, target, work) => {

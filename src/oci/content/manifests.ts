@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
+import type { Uid } from '../../base/uid.ts';
 import type { Blobs } from '../../blobs/blobs.ts';
 import { toDigest } from '../../blobs/digest.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
@@ -16,10 +17,10 @@ import {
 } from '../../domains/registry/manifests/manifests.ts';
 import { createBlobReader } from '../../domains/registry/manifests/read-blob.ts';
 import { findTagForUpdate, findTagsForUpdate } from '../../domains/registry/tags/tag-targets.ts';
-import { requireCapabilities } from '../../pipeline/authorize.ts';
 import type { AnyEventFacts } from '../../pipeline/event.ts';
 import type { RunNested } from '../../pipeline/nested.ts';
 import { recordingEvents, runInTransaction, type TransactionContext } from '../../pipeline/write.ts';
+import { requireCapabilities } from '../../resource/require-capabilities.ts';
 import type { Reader, Store, Transaction } from '../../store/store.ts';
 import type { RepositoryAccess } from '../auth/repository-access.ts';
 import { readBody } from '../http/body.ts';
@@ -72,7 +73,7 @@ export function createManifests(options: ManifestsOptions) {
   /** Sends the manifest as it was pushed, whatever the `Accept` header says. */
   function manifestResponse(
     call: OciCall,
-    { name, repo, tag }: { readonly name: string; readonly repo: string; readonly tag?: string },
+    { name, repo, tag }: { readonly name: string; readonly repo: Uid; readonly tag?: string },
     manifest: StoredManifest | undefined,
     reference: string,
   ): OciResponse {
@@ -168,7 +169,7 @@ export function createManifests(options: ManifestsOptions) {
 
 interface ManifestChange {
   readonly name: string;
-  readonly repo: string;
+  readonly repo: Uid;
   readonly digest: string;
   readonly tags: readonly string[];
 }

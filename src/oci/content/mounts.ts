@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { findBlobLink, findReposLinking, mountBlob } from '../../domains/registry/manifests/blob-links.ts';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
@@ -30,7 +31,7 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
     target: PushTarget,
     from: string,
     digest: string,
-  ): Promise<string | undefined> {
+  ): Promise<Uid | undefined> {
     const segments = segmentsOf(from);
     if (!call.tokenAllows(from, 'pull')) {
       throw challenges.insufficient(scopeFor(target.name, 'push'), scopeFor(from, 'pull'));
@@ -40,7 +41,7 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
     return (await findBlobLink(call.db, repo, digest)) && repo;
   }
 
-  async function anySource({ db, caller }: OciCall, digest: string): Promise<string | undefined> {
+  async function anySource({ db, caller }: OciCall, digest: string): Promise<Uid | undefined> {
     const repos = await findReposLinking(db, digest, MAX_SOURCES);
     return repos.find((repo) => caller.can(PULL, repo));
   }

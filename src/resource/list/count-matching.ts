@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import type { ListConditions } from './conditions.ts';
@@ -9,7 +10,7 @@ import { visibleRange } from './visible-range.ts';
 export async function countMatching(
   db: Reader,
   resource: Resource,
-  reach: readonly string[],
+  reach: readonly Uid[],
   conditions: ListConditions,
 ): Promise<number> {
   const range = visibleRange(resource, undefined, reach);

@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { facetKey, scopeKey } from '../list-membership.ts';
@@ -20,13 +21,13 @@ export interface ValueWindow {
 /** Reads the values of a facet. Each value is a list of the listing index. */
 export interface FacetReader {
   /** Returns the values that descendants of the scopes have, in order. */
-  values(scopes: readonly string[], window: ValueWindow): Promise<FacetValue[]>;
+  values(scopes: readonly Uid[], window: ValueWindow): Promise<FacetValue[]>;
   /** Returns those of `values` that descendants of the scopes have. */
-  find(scopes: readonly string[], values: readonly string[]): Promise<FacetValue[]>;
+  find(scopes: readonly Uid[], values: readonly string[]): Promise<FacetValue[]>;
   /** Counts the values that descendants of the scopes have. */
-  count(scopes: readonly string[]): Promise<number>;
+  count(scopes: readonly Uid[]): Promise<number>;
   /** Returns the encoded messages of the resources with these values, by value. */
-  members(scopes: readonly string[], values: readonly string[]): Promise<Map<string, Uint8Array[]>>;
+  members(scopes: readonly Uid[], values: readonly string[]): Promise<Map<string, Uint8Array[]>>;
 }
 
 interface ListRow extends Row {
@@ -44,7 +45,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
   // Sorts after every value: `>` follows `=` in ASCII.
   const end = `${field}>`;
   const [sort = 'uid'] = resource.listOrders.facet;
-  const scopeParams = (scopes: readonly string[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
+  const scopeParams = (scopes: readonly Uid[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
   const valueIn = (facet: string): string => facet.slice(prefix.length);
 
   return {

@@ -1,3 +1,4 @@
+import type { Uid } from '../../base/uid.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { indexedPlan } from './indexed-plan.ts';
@@ -5,12 +6,7 @@ import { UNORDERED } from './order.ts';
 import { visibleRange } from './visible-range.ts';
 
 /** Returns the uids of up to two resources within reach with this name. If there are two, the name is ambiguous. */
-export async function findByName(
-  db: Reader,
-  resource: Resource,
-  reach: readonly string[],
-  name: string,
-): Promise<string[]> {
+export async function findByName(db: Reader, resource: Resource, reach: readonly Uid[], name: string): Promise<Uid[]> {
   const range = visibleRange(resource, undefined, reach);
   if (!('collections' in range)) return [];
   const conditions = { filters: [{ field: 'name', values: [name] }] };

@@ -1,4 +1,4 @@
-import { create, type DescMessage, type Message } from '@bufbuild/protobuf';
+import { create, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
@@ -45,14 +45,14 @@ export interface ListRequest extends Message {
 }
 
 /** A page and the other fields of a List response. */
-export interface Page {
-  readonly messages: Message[];
+export interface Page<M extends Message = Message> {
+  readonly messages: M[];
   readonly nextPageToken: string;
   readonly totalCount: number;
   readonly skipped: number;
 }
 
-export type Lister = (ctx: ReadContext, request: ListRequest) => Promise<Page>;
+export type Lister<M extends Message = Message> = (ctx: ReadContext, request: ListRequest) => Promise<Page<M>>;
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
@@ -62,12 +62,12 @@ const STANDARD_FIELDS = new Set(['uidp', 'page_size', 'page_token', 'order_by', 
  * Returns a function that reads pages of `resource` for requests of type `input`. Throws if the request has a filter
  * that the resource does not declare, so that the server does not start. `fixedFilters` apply to every request.
  */
-export function createLister(
-  resource: Resource,
+export function createLister<S extends DescMessage>(
+  resource: Resource<S>,
   input: DescMessage,
   pageTokens: PageTokens,
   fixedFilters: readonly Filter[] = [],
-): Lister {
+): Lister<MessageShape<S>> {
   const { listedUnder, nameFilter } = resource;
   const nameFields = input.fields.filter(({ name }) => nameFilter?.fields.includes(name));
   const filterFields = input.fields.filter((field) => {
@@ -115,7 +115,11 @@ export function createLister(
   };
 }
 
-function messagesOf(db: Reader, resource: Resource, page: readonly PageRow[]): MaybePromise<Message[]> {
+function messagesOf<S extends DescMessage>(
+  db: Reader,
+  resource: Resource<S>,
+  page: readonly PageRow[],
+): MaybePromise<MessageShape<S>[]> {
   if (db.rowCache)
     return findMessages(
       db,

@@ -19,9 +19,7 @@ export const UNORDERED: Order = { terms: [], uidDescending: false };
 
 const ALIASES: Readonly<Record<string, string>> = {
   created_at: 'create_time',
-  createTime: 'create_time',
   updated_at: 'update_time',
-  updateTime: 'update_time',
 };
 
 const MAX_TERMS = 5;
@@ -45,7 +43,8 @@ export function parseOrder(resource: Resource, text: string): Order {
 
 function parseTerm(part: string, fields: readonly string[]): Term {
   const [word = '', direction = 'asc', ...rest] = part.trim().split(/\s+/);
-  const field = ALIASES[word] ?? word;
+  const snakeCase = word.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const field = ALIASES[snakeCase] ?? snakeCase;
   if (!fields.includes(field)) {
     throw invalid('order_by', `must be one of ${fields.join(', ')}, optionally followed by asc or desc`);
   }

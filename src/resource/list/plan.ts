@@ -1,11 +1,12 @@
 import type { MaybePromise } from '../../base/maybe-promise.ts';
+import type { Uid } from '../../base/uid.ts';
 import type { Row } from '../../store/store.ts';
 import type { Order } from './order.ts';
 import type { CountedTotal, Cursor } from './page-token.ts';
 
 /** A row of a page: its uid, and the sort keys `k0`, `k1`… that a cursor needs. */
 export interface PageRow extends Row {
-  readonly uid: string;
+  readonly uid: Uid;
 }
 
 export interface PageWindow {
@@ -39,12 +40,12 @@ const rank = (unit: number): number => ((unit & 0xf800) === 0xd800 ? unit + 0x10
 /** Returns a comparison that orders rows as the statements do. */
 export function comparePageRows({ terms, uidDescending }: Order) {
   const keys = terms.map(({ descending }, i) => ({ key: `k${i}`, descending }));
-  return (a: PageRow, b: PageRow): number => {
+  return (a: Row, b: Row): number => {
     for (const { key, descending } of keys) {
       const difference = compareBytes(a[key] as string, b[key] as string);
       if (difference !== 0) return descending ? -difference : difference;
     }
-    const difference = compareBytes(a.uid, b.uid);
+    const difference = compareBytes(a.uid as string, b.uid as string);
     return uidDescending ? -difference : difference;
   };
 }

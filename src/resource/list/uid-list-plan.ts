@@ -28,7 +28,7 @@ export async function uidListPlan(
     countedTotal: () => undefined,
     page({ cursor, limit, skip }) {
       const keys = cursor?.keys.map((key, i) => [`k${i}`, key]) ?? [];
-      const last = cursor && ({ uid: cursor.uid, ...Object.fromEntries(keys) } as PageRow);
+      const last = cursor && { uid: cursor.uid, ...Object.fromEntries(keys) };
       const remaining = last ? rows.filter((row) => compare(row, last) > 0) : rows;
       return remaining.slice(skip, skip + limit);
     },

@@ -7,7 +7,7 @@ export interface DocsHandlerOptions {
   readonly methods: readonly Method[];
   readonly version: string;
   /** The URL of this server. Called for each request, because the port is not known before the server listens. */
-  readonly serviceUrl: () => string;
+  readonly serviceUrl: string;
 }
 
 interface Resource {
@@ -24,14 +24,14 @@ export function createDocsHandler({
   serviceUrl,
 }: DocsHandlerOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
   // The code is loaded on the first request, because most servers never receive one.
-  const documentFor = cached(async (serverUrl) => {
+  const document = lazy(async () => {
     const { openapi } = await import('./document.ts');
-    return resource(JSON.stringify(openapi(methods, { serverUrl, version })), {
+    return resource(JSON.stringify(openapi(methods, { serverUrl: serviceUrl, version })), {
       'content-type': 'application/json; charset=utf-8',
       'access-control-allow-origin': '*',
     });
   });
-  const page = cached(async () => {
+  const page = lazy(async () => {
     const { assemblePage } = await import('../docs/page.ts');
     const { html, contentSecurityPolicy } = assemblePage();
     return resource(html, {
@@ -44,11 +44,11 @@ export function createDocsHandler({
   return (req, res) => {
     switch (req.url?.split('?', 1)[0]) {
       case '/openapi.json':
-        void documentFor(serviceUrl()).then((document) => sendResource(req, res, document));
+        void document().then((resource) => sendResource(req, res, resource));
         return true;
       case '/docs':
       case '/docs/':
-        void page('').then((html) => sendResource(req, res, html));
+        void page().then((resource) => sendResource(req, res, resource));
         return true;
       default:
         return false;
@@ -56,12 +56,12 @@ export function createDocsHandler({
   };
 }
 
-/** Caches the last result. The key changes only a few times while a server runs. */
-function cached(build: (key: string) => Promise<Resource>): (key: string) => Promise<Resource> {
-  let last: { readonly key: string; readonly resource: Promise<Resource> } | undefined;
-  return (key) => {
-    if (last?.key !== key) last = { key, resource: build(key) };
-    return last.resource;
+/** Builds a resource on the first request. */
+function lazy(build: () => Promise<Resource>): () => Promise<Resource> {
+  let built: Promise<Resource> | undefined;
+  return () => {
+    built ??= build();
+    return built;
   };
 }
 

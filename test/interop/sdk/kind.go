@@ -7,29 +7,29 @@ import (
 	iam "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
 )
 
-// kind is a kind of thing, as all versions of the API have it.
+// kind is a kind of resource in all versions of the API.
 type kind struct {
 	name         string
 	v1, v2, beta version
-	// makeParent makes a place for things that do not lie in a group.
-	makeParent func(ctx context.Context, group *iam.Group) (string, error)
-	// single says that a parent holds at most one.
+	// newParent creates the parent of resources whose parent is not a group.
+	newParent func(ctx context.Context, group *iam.Group) (string, error)
+	// single means that a parent has at most one.
 	single bool
 }
 
-// version is what the clients of one version can do with a kind of thing.
+// version accesses the resources of one kind through one version of the API.
 type version interface {
-	// writes is false for a version that only reads them.
-	writes() bool
-	// walk creates things, reads, changes, lists and deletes them, while other versions look on.
-	walk(ctx context.Context, parent string, count int, others []version) error
-	// told is what a thing says of itself, in words that are the same in all versions.
-	told(ctx context.Context, id string) (string, error)
+	// canWrite is false for a version that only reads them.
+	canWrite() bool
+	// testLifecycle creates, updates, lists and deletes resources, and checks that the other versions read the same.
+	testLifecycle(ctx context.Context, parent string, count int, others []version) error
+	// summary returns the fields of a resource as a text that is the same in all versions.
+	summary(ctx context.Context, id string) (string, error)
 	ids(ctx context.Context, parent string) ([]string, error)
 }
 
-// walk lets each version that can write do so, and all read.
-func (k kind) walk(ctx context.Context, a *api, org string) error {
+// testLifecycle runs the test once for each version that can write.
+func (k kind) testLifecycle(ctx context.Context, a *api, org string) error {
 	count := 5
 	if k.single {
 		count = 1
@@ -43,7 +43,7 @@ func (k kind) walk(ctx context.Context, a *api, org string) error {
 		{"v2", k.v2, []version{k.v1, k.beta}},
 		{"v2beta1", k.beta, []version{k.v1, k.v2}},
 	} {
-		if !turn.writer.writes() {
+		if !turn.writer.canWrite() {
 			continue
 		}
 		group, err := a.newGroup(ctx, org, fmt.Sprintf("sdk-%s-%s", k.name, turn.name))
@@ -51,12 +51,12 @@ func (k kind) walk(ctx context.Context, a *api, org string) error {
 			return err
 		}
 		parent := group.Uid
-		if k.makeParent != nil {
-			if parent, err = k.makeParent(ctx, group); err != nil {
+		if k.newParent != nil {
+			if parent, err = k.newParent(ctx, group); err != nil {
 				return err
 			}
 		}
-		if err := turn.writer.walk(ctx, parent, count, turn.others); err != nil {
+		if err := turn.writer.testLifecycle(ctx, parent, count, turn.others); err != nil {
 			return fmt.Errorf("%s: %w", turn.name, err)
 		}
 	}

@@ -1,6 +1,6 @@
-// Sdk drives a server by the platform's public Go SDK, unmodified and as its users have it: its clients of v1, v2
-// and v2beta1 with their paging iterators, its token exchange over gRPC and HTTP/1, and its receiver of events. Its
-// keychain for registries knows only its vendor's host, so that images are pushed with a token for a password.
+// Sdk calls a server with the public Go SDK of the platform, unmodified: its clients of v1, v2 and v2beta1 with their
+// iterators, its token exchange over gRPC and HTTP/1, and its receiver of events. The registry keychain of the SDK supports
+// only the host of its vendor, so images are pushed with a token as the password.
 package main
 
 import (
@@ -20,13 +20,13 @@ import (
 
 const userAgent = "wharfinger-interop"
 
-// api is the SDK's clients of all versions, logged in with one token.
+// api has the SDK clients of all versions, authenticated with one token.
 type api struct {
 	server, token string
 	v1            platform.Clients
 	v2            v2.Clients
 	beta          v2beta1.Clients
-	// roles are those that the server brings, and identity is one that bindings bind to them.
+	// roles are the uids of the built-in roles, and identity that of an identity for role bindings.
 	roles    []string
 	identity string
 }
@@ -41,11 +41,11 @@ func main() {
 }
 
 func run(ctx context.Context, server, token, org string) error {
-	exchanged, err := exchange(ctx, server, token)
+	accessToken, err := exchange(ctx, server, token)
 	if err != nil {
 		return err
 	}
-	a, err := connect(ctx, server, exchanged)
+	a, err := connect(ctx, server, accessToken)
 	if err != nil {
 		return err
 	}
@@ -53,42 +53,42 @@ func run(ctx context.Context, server, token, org string) error {
 	if err := a.prepare(ctx, org); err != nil {
 		return fmt.Errorf("preparation: %w", err)
 	}
-	asked, err := a.ask(ctx, org)
+	calls, err := a.testOtherCalls(ctx, org)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("interop-sdk: %d other questions answered\n", asked)
+	fmt.Printf("interop-sdk: %d other calls passed\n", calls)
 	kinds := slices.Concat(iamKinds(a), registryKinds(a), []kind{subscriptions(a)})
 	for _, each := range kinds {
-		if err := each.walk(ctx, a, org); err != nil {
+		if err := each.testLifecycle(ctx, a, org); err != nil {
 			return fmt.Errorf("%s: %w", each.name, err)
 		}
 	}
 	fmt.Printf("interop-sdk: %d kinds of resources passed in v1, v2 and v2beta1\n", len(kinds))
-	heard, err := a.listen(ctx, org)
+	events, err := a.testWebhook(ctx, org)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
-	fmt.Printf("interop-sdk: %d events received and verified\n", heard)
+	fmt.Printf("interop-sdk: %d events received and verified\n", events)
 	return nil
 }
 
-// connect sends the token over plaintext too, which is what the URL of the server asks for.
+// connect creates the clients. They send the token over plaintext too, because the URL of the server is http.
 func connect(ctx context.Context, server, token string) (*api, error) {
 	login := auth.NewFromToken(ctx, "Bearer "+token, false)
-	first, err := platform.NewPlatformClients(platform.WithUserAgent(ctx, userAgent), server, login)
+	v1Clients, err := platform.NewPlatformClients(platform.WithUserAgent(ctx, userAgent), server, login)
 	if err != nil {
 		return nil, err
 	}
-	second, err := v2.NewClients(ctx, server, userAgent, login)
+	v2Clients, err := v2.NewClients(ctx, server, userAgent, login)
 	if err != nil {
 		return nil, err
 	}
-	beta, err := v2beta1.NewClients(ctx, server, userAgent, login)
+	betaClients, err := v2beta1.NewClients(ctx, server, userAgent, login)
 	if err != nil {
 		return nil, err
 	}
-	return &api{server: server, token: token, v1: first, v2: second, beta: beta}, nil
+	return &api{server: server, token: token, v1: v1Clients, v2: v2Clients, beta: betaClients}, nil
 }
 
 func (a *api) close() {
@@ -105,8 +105,8 @@ func (a *api) prepare(ctx context.Context, org string) error {
 		a.roles = append(a.roles, role.Uid)
 	}
 	request := &iam.CreateIdentityRequest{Parent: org, Identity: &iam.Identity{Name: "sdk-bound"}}
-	bound, err := a.v2.IAM().IdentitiesService().CreateIdentity(ctx, request)
-	a.identity = bound.GetUid()
+	identity, err := a.v2.IAM().IdentitiesService().CreateIdentity(ctx, request)
+	a.identity = identity.GetUid()
 	return err
 }
 

@@ -7,30 +7,30 @@ import (
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
 )
 
-// mappings lie in an identity provider, and cannot change.
+// mappings are children of an identity provider and cannot be updated.
 func mappings(a *api) kind {
 	c1, c2, cb := a.v1.IAM().ExternalGroupRoleMappings(), a.v2.IAM().ExternalGroupRoleMappingsService(), a.beta.IAM().ExternalGroupRoleMappingsService()
-	v1 := early(c1.List, func(m *iam1.ExternalGroupRoleMapping) []any {
+	v1 := v1Reader(c1.List, func(m *iam1.ExternalGroupRoleMapping) []any {
 		return []any{m.IdentityProviderUidp, m.ExternalGroupId, m.RoleUidp, m.Scope}
 	})
-	// Their list has no filter by id as those of other kinds have, but v1 has a method that reads one.
+	// The list of v1 has no filter by id, but v1 has a Get method.
 	v1.read = func(ctx context.Context, id string) (*iam1.ExternalGroupRoleMapping, error) {
 		return c1.Get(ctx, &iam1.GetExternalGroupRoleMappingRequest{Uid: id})
 	}
-	v1 = written(v1, c1.Create, func(parent string, n int) *iam1.CreateExternalGroupRoleMappingRequest {
-		mapping := &iam1.ExternalGroupRoleMapping{ExternalGroupId: named(n), RoleUidp: a.lastRole()}
+	v1 = withWrites(v1, c1.Create, func(parent string, n int) *iam1.CreateExternalGroupRoleMappingRequest {
+		mapping := &iam1.ExternalGroupRoleMapping{ExternalGroupId: nameOf(n), RoleUidp: a.lastRole()}
 		return &iam1.CreateExternalGroupRoleMappingRequest{ParentId: parent, Mapping: mapping}
 	}, c1.Delete)
-	v2 := late(c2.GetExternalGroupRoleMapping, a.v2.IAM().ListExternalGroupRoleMappingsIter, func(m *iam2.ExternalGroupRoleMapping) []any {
+	v2 := v2Reader(c2.GetExternalGroupRoleMapping, a.v2.IAM().ListExternalGroupRoleMappingsIter, func(m *iam2.ExternalGroupRoleMapping) []any {
 		return []any{m.IdentityProviderUid, m.ExternalGroupId, m.RoleUid, m.Scope}
 	})
-	v2 = written(v2, c2.CreateExternalGroupRoleMapping, func(parent string, n int) *iam2.CreateExternalGroupRoleMappingRequest {
-		mapping := &iam2.ExternalGroupRoleMapping{ExternalGroupId: named(n), RoleUid: a.lastRole()}
+	v2 = withWrites(v2, c2.CreateExternalGroupRoleMapping, func(parent string, n int) *iam2.CreateExternalGroupRoleMappingRequest {
+		mapping := &iam2.ExternalGroupRoleMapping{ExternalGroupId: nameOf(n), RoleUid: a.lastRole()}
 		return &iam2.CreateExternalGroupRoleMappingRequest{Parent: parent, ExternalGroupRoleMapping: mapping}
 	}, c2.DeleteExternalGroupRoleMapping)
-	beta := readLike(v2, cb.GetExternalGroupRoleMapping, a.beta.IAM().ListExternalGroupRoleMappingsIter)
-	beta = writtenLike(v2, beta, cb.CreateExternalGroupRoleMapping, cb.DeleteExternalGroupRoleMapping)
-	return kind{name: "mappings", v1: v1, v2: v2, beta: beta, makeParent: a.newProvider}
+	beta := v2beta1Reader(v2, cb.GetExternalGroupRoleMapping, a.beta.IAM().ListExternalGroupRoleMappingsIter)
+	beta = withV2beta1Writes(v2, beta, cb.CreateExternalGroupRoleMapping, cb.DeleteExternalGroupRoleMapping)
+	return kind{name: "mappings", v1: v1, v2: v2, beta: beta, newParent: a.newProvider}
 }
 
 func (a *api) newProvider(ctx context.Context, group *iam2.Group) (string, error) {
@@ -39,6 +39,6 @@ func (a *api) newProvider(ctx context.Context, group *iam2.Group) (string, error
 		Name: "mapped", DefaultRole: a.lastRole(), Configuration: &iam2.IdentityProvider_Oidc{Oidc: oidc},
 	}
 	request := &iam2.CreateIdentityProviderRequest{Parent: group.Uid, IdentityProvider: provider}
-	made, err := a.v2.IAM().IdentityProvidersService().CreateIdentityProvider(ctx, request)
-	return made.GetUid(), err
+	created, err := a.v2.IAM().IdentityProvidersService().CreateIdentityProvider(ctx, request)
+	return created.GetUid(), err
 }

@@ -21,81 +21,81 @@ func registryKinds(a *api) []kind { return []kind{repos(a), tags(a), advisories(
 
 func repos(a *api) kind {
 	c1, c2, cb := a.v1.Registry().Registry(), a.v2.Registry(), a.beta.Registry()
-	v1 := early(c1.ListRepos, func(r *registry1.Repo) []any { return []any{r.Name, r.Description, r.CatalogTier.String()} })
-	v1 = written(v1, c1.CreateRepo, func(parent string, n int) *registry1.CreateRepoRequest {
-		repo := &registry1.Repo{Name: named(n), CatalogTier: registry1.CatalogTier_FIPS}
+	v1 := v1Reader(c1.ListRepos, func(r *registry1.Repo) []any { return []any{r.Name, r.Description, r.CatalogTier.String()} })
+	v1 = withWrites(v1, c1.CreateRepo, func(parent string, n int) *registry1.CreateRepoRequest {
+		repo := &registry1.Repo{Name: nameOf(n), CatalogTier: registry1.CatalogTier_FIPS}
 		return &registry1.CreateRepoRequest{ParentId: parent, Repo: repo}
 	}, c1.DeleteRepo)
-	v1 = changed(v1, c1.UpdateRepo, func(r *registry1.Repo) *registry1.Repo {
-		r.Description = another
+	v1 = withUpdate(v1, c1.UpdateRepo, func(r *registry1.Repo) *registry1.Repo {
+		r.Description = newDescription
 		return r
 	})
-	v2 := late(c2.ReposService().GetRepo, c2.ListReposIter, func(r *registry2.Repo) []any {
+	v2 := v2Reader(c2.ReposService().GetRepo, c2.ListReposIter, func(r *registry2.Repo) []any {
 		return []any{r.Name, r.Description, strings.TrimPrefix(r.CatalogTier.String(), "CATALOG_TIER_")}
 	})
-	v2 = written(v2, c2.ReposService().CreateRepo, func(parent string, n int) *registry2.CreateRepoRequest {
-		repo := &registry2.Repo{Name: named(n), CatalogTier: registry2.CatalogTier_CATALOG_TIER_FIPS}
+	v2 = withWrites(v2, c2.ReposService().CreateRepo, func(parent string, n int) *registry2.CreateRepoRequest {
+		repo := &registry2.Repo{Name: nameOf(n), CatalogTier: registry2.CatalogTier_CATALOG_TIER_FIPS}
 		return &registry2.CreateRepoRequest{Parent: parent, Repo: repo}
 	}, c2.ReposService().DeleteRepo)
-	v2 = changed(v2, c2.ReposService().UpdateRepo, func(r *registry2.Repo) *registry2.UpdateRepoRequest {
-		r.Description = another
+	v2 = withUpdate(v2, c2.ReposService().UpdateRepo, func(r *registry2.Repo) *registry2.UpdateRepoRequest {
+		r.Description = newDescription
 		return &registry2.UpdateRepoRequest{Repo: r, UpdateMask: onlyDescription}
 	})
-	beta := readLike(v2, cb.ReposService().GetRepo, cb.ListReposIter)
-	beta = writtenLike(v2, beta, cb.ReposService().CreateRepo, cb.ReposService().DeleteRepo)
-	beta = changedLike(v2, beta, cb.ReposService().UpdateRepo)
+	beta := v2beta1Reader(v2, cb.ReposService().GetRepo, cb.ListReposIter)
+	beta = withV2beta1Writes(v2, beta, cb.ReposService().CreateRepo, cb.ReposService().DeleteRepo)
+	beta = withV2beta1Update(v2, beta, cb.ReposService().UpdateRepo)
 	return kind{name: "repos", v1: v1, v2: v2, beta: beta}
 }
 
-// tags can be changed by v1 alone.
+// tags can be updated only through v1.
 func tags(a *api) kind {
 	c1, c2, cb := a.v1.Registry().Registry(), a.v2.Registry(), a.beta.Registry()
 	digest := imageDigest()
-	v1 := early(c1.ListTags, func(t *registry1.Tag) []any { return []any{t.Name, t.Digest, t.Deprecated} })
-	v1 = written(v1, c1.CreateTag, func(parent string, n int) *registry1.CreateTagRequest {
-		return &registry1.CreateTagRequest{RepoId: parent, Tag: &registry1.Tag{Name: named(n), Digest: digest}}
+	v1 := v1Reader(c1.ListTags, func(t *registry1.Tag) []any { return []any{t.Name, t.Digest, t.Deprecated} })
+	v1 = withWrites(v1, c1.CreateTag, func(parent string, n int) *registry1.CreateTagRequest {
+		return &registry1.CreateTagRequest{RepoId: parent, Tag: &registry1.Tag{Name: nameOf(n), Digest: digest}}
 	}, c1.DeleteTag)
-	v1 = changed(v1, c1.UpdateTag, func(t *registry1.Tag) *registry1.Tag {
+	v1 = withUpdate(v1, c1.UpdateTag, func(t *registry1.Tag) *registry1.Tag {
 		t.Deprecated = true
 		return t
 	})
-	v2 := late(c2.TagsService().GetTag, c2.ListTagsIter, func(t *registry2.Tag) []any {
+	v2 := v2Reader(c2.TagsService().GetTag, c2.ListTagsIter, func(t *registry2.Tag) []any {
 		return []any{t.Name, t.Digest, t.Deprecated}
 	})
-	v2 = written(v2, c2.TagsService().CreateTag, func(parent string, n int) *registry2.CreateTagRequest {
-		return &registry2.CreateTagRequest{Parent: parent, Tag: &registry2.Tag{Name: named(n), Digest: digest}}
+	v2 = withWrites(v2, c2.TagsService().CreateTag, func(parent string, n int) *registry2.CreateTagRequest {
+		return &registry2.CreateTagRequest{Parent: parent, Tag: &registry2.Tag{Name: nameOf(n), Digest: digest}}
 	}, c2.TagsService().DeleteTag)
-	beta := readLike(v2, cb.TagsService().GetTag, cb.ListTagsIter)
-	beta = writtenLike(v2, beta, cb.TagsService().CreateTag, cb.TagsService().DeleteTag)
-	return kind{name: "tags", v1: v1, v2: v2, beta: beta, makeParent: a.newImage}
+	beta := v2beta1Reader(v2, cb.TagsService().GetTag, cb.ListTagsIter)
+	beta = withV2beta1Writes(v2, beta, cb.TagsService().CreateTag, cb.TagsService().DeleteTag)
+	return kind{name: "tags", v1: v1, v2: v2, beta: beta, newParent: a.newRepoWithImage}
 }
 
-// advisories can be written by v1 alone.
+// advisories can be written only through v1.
 func advisories(a *api) kind {
 	c1, c2, cb := a.v1.Vulnerabilities().Advisories(), a.v2.Vulnerabilities(), a.beta.Vulnerabilities()
-	v1 := early(c1.List, func(x *vulnerabilities1.Advisory) []any {
+	v1 := v1Reader(c1.List, func(x *vulnerabilities1.Advisory) []any {
 		return []any{x.AdvisoryId, x.ArtifactName, x.GetComponentName(), x.Aliases}
 	})
-	v1 = written(v1, c1.Create, func(parent string, n int) *vulnerabilities1.CreateAdvisoryRequest {
-		advisory := &vulnerabilities1.Advisory{ArtifactName: named(n), Aliases: []string{"CVE-2026-1234"}}
+	v1 = withWrites(v1, c1.Create, func(parent string, n int) *vulnerabilities1.CreateAdvisoryRequest {
+		advisory := &vulnerabilities1.Advisory{ArtifactName: nameOf(n), Aliases: []string{"CVE-2026-1234"}}
 		return &vulnerabilities1.CreateAdvisoryRequest{ParentId: parent, Advisory: advisory}
 	}, c1.Delete)
-	v1 = changed(v1, c1.Update, func(x *vulnerabilities1.Advisory) *vulnerabilities1.Advisory {
+	v1 = withUpdate(v1, c1.Update, func(x *vulnerabilities1.Advisory) *vulnerabilities1.Advisory {
 		component := "component"
 		x.ComponentName = &component
 		return x
 	})
-	v2 := late(c2.AdvisoriesService().GetAdvisory, c2.ListAdvisoriesIter, func(x *vulnerabilities2.Advisory) []any {
+	v2 := v2Reader(c2.AdvisoriesService().GetAdvisory, c2.ListAdvisoriesIter, func(x *vulnerabilities2.Advisory) []any {
 		return []any{x.AdvisoryId, x.ArtifactName, x.ComponentName, x.Aliases}
 	})
-	beta := readLike(v2, cb.AdvisoriesService().GetAdvisory, cb.ListAdvisoriesIter)
+	beta := v2beta1Reader(v2, cb.AdvisoriesService().GetAdvisory, cb.ListAdvisoriesIter)
 	return kind{name: "advisories", v1: v1, v2: v2, beta: beta}
 }
 
-// newImage pushes an image without layers into a new repo of a group, and answers the id of the repo.
-func (a *api) newImage(ctx context.Context, group *iam.Group) (string, error) {
+// newRepoWithImage creates a repo in a group, pushes an image without layers, and returns the uid of the repo.
+func (a *api) newRepoWithImage(ctx context.Context, group *iam.Group) (string, error) {
 	request := &registry1.CreateRepoRequest{ParentId: group.Uid, Repo: &registry1.Repo{Name: "tagged"}}
-	made, err := a.v1.Registry().Registry().CreateRepo(ctx, request)
+	created, err := a.v1.Registry().Registry().CreateRepo(ctx, request)
 	if err != nil {
 		return "", err
 	}
@@ -104,12 +104,12 @@ func (a *api) newImage(ctx context.Context, group *iam.Group) (string, error) {
 		return "", err
 	}
 	host := strings.TrimPrefix(a.server, "http://")
-	repo, err := name.NewRepository(path.Join(host, org.Name, group.Name, made.Name))
+	repo, err := name.NewRepository(path.Join(host, org.Name, group.Name, created.Name))
 	if err != nil {
 		return "", err
 	}
 	login := remote.WithAuth(&authn.Basic{Username: "_token", Password: a.token})
-	return made.Id, remote.Write(repo.Digest(imageDigest()), empty.Image, login, remote.WithContext(ctx))
+	return created.Id, remote.Write(repo.Digest(imageDigest()), empty.Image, login, remote.WithContext(ctx))
 }
 
 func imageDigest() string {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// exchange turns a token into one of the server's own, over gRPC and over HTTP/1, renews it, and answers one that a
-// source of tokens gets.
+// exchange exchanges a token for an access token over gRPC and over HTTP/1, and refreshes both. It returns the access token
+// from a token source of the SDK.
 func exchange(ctx context.Context, server, token string) (string, error) {
 	byGRPC := sts.New(server, server, sts.WithUserAgent(userAgent))
 	byHTTP := sts.NewHTTP1DowngradeExchanger(server, server, sts.WithUserAgent(userAgent))
@@ -29,18 +29,18 @@ func exchange(ctx context.Context, server, token string) (string, error) {
 			err = checkToken(fresh, server)
 		}
 		if err == nil && (refresh == "" || refresh == pair.RefreshToken) {
-			err = errors.New("there is no fresh refresh token")
+			err = errors.New("there is no new refresh token")
 		}
 		if err != nil {
-			return "", fmt.Errorf("renewal by %T: %w", exchanger, err)
+			return "", fmt.Errorf("refresh by %T: %w", exchanger, err)
 		}
 	}
 	base := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})
-	got, err := sts.NewContextTokenSource(ctx, base, byGRPC).Token()
+	fromSource, err := sts.NewContextTokenSource(ctx, base, byGRPC).Token()
 	if err != nil {
 		return "", err
 	}
-	return got.AccessToken, nil
+	return fromSource.AccessToken, nil
 }
 
 func checkPair(pair sts.TokenPair, server string) error {
@@ -49,12 +49,12 @@ func checkPair(pair sts.TokenPair, server string) error {
 	}
 	expiry, err := auth.ExtractExpiry(pair.AccessToken)
 	if err == nil && expiry.Sub(pair.Expiry).Abs() > time.Second {
-		err = fmt.Errorf("the token ends %s, and its answer says %s", expiry, pair.Expiry)
+		err = fmt.Errorf("the token expires at %s, the response says %s", expiry, pair.Expiry)
 	}
 	return err
 }
 
-// checkToken reads a token the way the SDK does.
+// checkToken checks the claims of a token as the SDK reads them.
 func checkToken(token, server string) error {
 	issuer, subject, err := auth.ExtractIssuerAndSubject(token)
 	if err != nil {
@@ -65,7 +65,7 @@ func checkToken(token, server string) error {
 		return err
 	}
 	if issuer != server || subject == "" || expiry.Before(time.Now()) {
-		return fmt.Errorf("the token is of %s for %q until %s", issuer, subject, expiry)
+		return fmt.Errorf("the token has issuer %s, subject %q and expiry %s", issuer, subject, expiry)
 	}
 	return nil
 }

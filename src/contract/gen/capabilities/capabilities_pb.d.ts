@@ -11,21 +11,22 @@ import type { EnumValueOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_capabilities_capabilities: GenFile;
 
 /**
- * What a caller can be allowed to do. Roles are sets of capabilities; every method of the contract
- * names those it needs.
+ * The right to do one thing, such as listing groups. A role is a set of capabilities. Every method
+ * declares the capabilities that it requires.
  *
  * @generated from enum chainguard.capabilities.Capability
  */
 export enum Capability {
   /**
-   * No capability at all; it has neither name nor bit.
+   * Not a capability. It has neither a name nor a bit.
    *
    * @generated from enum value: UNKNOWN = 0;
    */
   UNKNOWN = 0,
 
   /**
-   * Lets a role hold capabilities that are marked internal_only; allows nothing by itself.
+   * Allows a role to contain capabilities that are marked internal_only. By itself it grants
+   * nothing.
    *
    * @generated from enum value: CAP_INTERNAL = 2;
    */
@@ -1134,24 +1135,34 @@ export enum Capability {
 export declare const CapabilitySchema: GenEnum<Capability>;
 
 /**
- * The dotted name, the form in which tokens, v1 roles and people write a capability.
+ * The dotted name of the capability, such as `groups.list`. Tokens and v1 roles use it.
  *
  * @generated from extension: string name = 189350643;
  */
 export declare const name: GenExtension<EnumValueOptions, string>;
 
 /**
- * The place in the compact bit form of a set. Tokens in circulation hold bits, so none is ever
- * reused.
+ * The position of the capability in a bit set. Positions are never reused, because issued tokens
+ * contain bit sets.
  *
  * @generated from extension: uint32 bit = 20221109;
  */
 export declare const bit: GenExtension<EnumValueOptions, number>;
 
 /**
- * A role may hold this capability only together with CAP_INTERNAL.
+ * Whether a role may contain the capability only together with CAP_INTERNAL.
  *
  * @generated from extension: bool internal_only = 189350644;
  */
 export declare const internal_only: GenExtension<EnumValueOptions, boolean>;
+
+/**
+ * The built-in role that contains the capability: `viewer`, `editor` or `owner`. Roles that
+ * include this role contain it too. Only set for capabilities that only this server has, whose
+ * numbers begin at 100001 and whose bits begin at 512: they cannot collide with published ones. For
+ * all others, the server declares the published built-in roles.
+ *
+ * @generated from extension: string granted_to = 50004;
+ */
+export declare const granted_to: GenExtension<EnumValueOptions, string>;
 

@@ -1,6 +1,6 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
 import { invalid } from '../../../base/errors.ts';
-import { isWithin } from '../../../base/uid.ts';
+import { isWithin, type Uid } from '../../../base/uid.ts';
 import {
   type Document,
   DocumentSchema,
@@ -78,7 +78,7 @@ function readWindow(
 async function findNamedPackages(
   db: Reader,
   packages: FacetReader,
-  scopes: readonly string[],
+  scopes: readonly Uid[],
   { id, cves }: ListDocumentsRequest,
 ): Promise<FacetValue[] | undefined> {
   if (cves.length === 0) return id === '' ? undefined : packages.find(scopes, [id]);
@@ -110,7 +110,7 @@ function limitAdvisories(packages: readonly FacetValue[]): FacetValue[] {
 
 async function readDocuments(
   packages: FacetReader,
-  scopes: readonly string[],
+  scopes: readonly Uid[],
   page: readonly FacetValue[],
 ): Promise<Document[]> {
   const names = page.map(({ value }) => value);

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { denied, invalid } from '../../../base/errors.ts';
-import { ancestorsOf, isUid, isWithin, parentOf, ROOT } from '../../../base/uid.ts';
+import { ancestorsOf, isWithin, parentOf, parseUid, ROOT, type Uid } from '../../../base/uid.ts';
 import { capabilityByName, capabilityName, hasCapability, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import type { RoleBinding } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
@@ -9,6 +9,7 @@ import {
   type ExplainRequest,
   ExplainResponseSchema,
 } from '../../../contract/gen/wharfinger/access/v1/access_pb.js';
+import type { Stored } from '../../../resource/definition.ts';
 import { type ReadContext, readOperation } from '../../../resource/operation.ts';
 import { findAll } from '../../../resource/read.ts';
 import { groups } from '../groups/groups.ts';
@@ -23,7 +24,7 @@ interface AccessQuery {
   /** Whether `identity` is the caller. */
   readonly isSelf: boolean;
   readonly capability: Capability;
-  readonly uid: string;
+  readonly uid: Uid;
 }
 
 export const explainOperations = readOperation(AccessService.method.explain, async (ctx, request) => {
@@ -45,22 +46,20 @@ export const explainOperations = readOperation(AccessService.method.explain, asy
 const READ_BINDINGS = Capability.CAP_IAM_ROLE_BINDINGS_LIST;
 
 function parseQuery({ caller }: ReadContext, request: ExplainRequest): AccessQuery {
-  const { uid, identity } = request;
   const capability = capabilityByName(request.capability);
   if (capability === undefined) {
     throw invalid('capability', 'must be the dotted name of a capability, such as groups.list');
   }
-  for (const [field, value] of Object.entries({ uid, identity: identity || uid })) {
-    if (!isUid(value)) throw invalid(field, 'must be a uid: 40 hex digits, then /-separated parts of 16');
-  }
-  const isSelf = identity === '' || identity === caller.uid;
+  const uid = parseUid('uid', request.uid);
+  const identity = request.identity === '' ? caller.uid : parseUid('identity', request.identity);
+  const isSelf = identity === caller.uid;
   if (!isSelf && !caller.can([READ_BINDINGS], uid)) {
     throw denied(`explaining the access of another identity needs ${capabilityName(READ_BINDINGS)} on ${uid}`, {
       capabilities: capabilityName(READ_BINDINGS),
       scope: uid,
     });
   }
-  return { identity: isSelf ? caller.uid : identity, isSelf, capability, uid };
+  return { identity, isSelf, capability, uid };
 }
 
 /** Whether role bindings at `uid` have an effect: an identity that belongs to a group has no access outside of it. */
@@ -73,20 +72,25 @@ const canHaveAccess = (identity: string, uid: string): boolean => {
 async function grantingBindings(
   { db }: ReadContext,
   { identity, capability, uid }: AccessQuery,
-): Promise<RoleBinding[]> {
-  const found: RoleBinding[] = [];
-  for (const { parent, message } of await bindingsOf(db, identity)) {
+): Promise<Stored<RoleBinding>[]> {
+  const found: Stored<RoleBinding>[] = [];
+  for (const stored of await bindingsOf(db, identity)) {
+    const { parent, message } = stored;
     if (!isWithin(uid, parent) || !canHaveAccess(identity, parent)) continue;
     const capabilities = (await capabilitiesOf(db, message.roleUid)) ?? NO_CAPABILITIES;
-    if (hasCapability(capabilities, capability)) found.push(message);
+    if (hasCapability(capabilities, capability)) found.push(stored);
   }
-  await hydrateBindings({ db }, found);
+  await hydrateBindings(
+    { db },
+    found.map(({ message }) => message),
+  );
   return found.sort((a, b) => a.uid.length - b.uid.length);
 }
 
 /** The fields of a binding that the caller may see. A binding at an ancestor may be one that the caller cannot read. */
-function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, { uid, roleUid, role }: RoleBinding) {
-  const groupUid = parentOf(uid);
+function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, binding: Stored<RoleBinding>) {
+  const { uid, parent: groupUid, message } = binding;
+  const { roleUid, role } = message;
   const isReadable = isSelf || caller.can([READ_BINDINGS], groupUid);
   return isReadable ? { uid, groupUid, roleUid, roleName: role?.name ?? '' } : { groupUid };
 }
@@ -95,7 +99,7 @@ function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, { uid, 
  * The groups at which a role binding would give the capability: the uid and its ancestors, without those that are not
  * groups. A uid that the caller cannot read stays in, so that the response does not tell whether such a group exists.
  */
-async function helpfulGroups({ db, caller }: ReadContext, { identity, uid }: AccessQuery): Promise<string[]> {
+async function helpfulGroups({ db, caller }: ReadContext, { identity, uid }: AccessQuery): Promise<Uid[]> {
   const candidates = [...ancestorsOf(uid), uid].filter((candidate) => canHaveAccess(identity, candidate)).reverse();
   const existing = new Set((await findAll(db, groups, candidates)).map((group) => group.uid));
   return candidates.filter(
@@ -108,14 +112,14 @@ const helpfulRoles = (capability: Capability) =>
     .filter(({ capabilities }) => hasCapability(capabilities, capability))
     .map(({ uid, name }) => ({ uid, name }));
 
-function explainAllowed({ capability, uid }: AccessQuery, [outermost]: readonly RoleBinding[]): string {
+function explainAllowed({ capability, uid }: AccessQuery, [outermost]: readonly Stored<RoleBinding>[]): string {
   const access = `${capabilityName(capability)} on ${uid}`;
   return outermost
-    ? `A role binding on ${parentOf(outermost.uid)} gives ${access}.`
+    ? `A role binding on ${outermost.parent} gives ${access}.`
     : `The token gives ${access}: it names groups of an identity provider that are mapped to a role.`;
 }
 
-function explainRefused({ identity, capability, uid }: AccessQuery, bindings: readonly RoleBinding[]): string {
+function explainRefused({ identity, capability, uid }: AccessQuery, bindings: readonly Stored<RoleBinding>[]): string {
   const access = `${capabilityName(capability)} on ${uid}`;
   if (bindings.length > 0) {
     return `A role binding gives ${access}, but this token is restricted to less. Get one without scopes and capabilities.`;

@@ -1,4 +1,5 @@
 import { denied } from '../../../base/errors.ts';
+import type { ParentUid } from '../../../base/uid.ts';
 import { type CapabilitySet, capabilitiesIn, capabilityName, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import type { ReadContext } from '../../../resource/operation.ts';
 
@@ -12,7 +13,7 @@ const MAX_NAMES = 10;
 export function requireGrantable(
   { caller }: Pick<ReadContext, 'caller'>,
   capabilities: CapabilitySet,
-  group: string,
+  group: ParentUid,
 ): void {
   const missing = caller.lacks(capabilities, group);
   if (missing === NO_CAPABILITIES) return;

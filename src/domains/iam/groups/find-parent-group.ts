@@ -1,18 +1,18 @@
 import { invalid, notFound } from '../../../base/errors.ts';
-import { isUid, isWithin } from '../../../base/uid.ts';
+import { isUid, isWithin, type Uid } from '../../../base/uid.ts';
 import type { Resource } from '../../../resource/definition.ts';
 import { findByName } from '../../../resource/list/find-by-name.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
 import { findByKey } from '../../../resource/read.ts';
-import { requireCapabilitiesAt } from '../access/require-capabilities.ts';
+import { requireCapabilities } from '../../../resource/require-capabilities.ts';
 
 /**
  * Returns the uid of the group that a create request names as its parent: by uid, by the suffix of the uid, or by name.
  * Suffixes and names are looked up within the caller's reach.
  */
-export async function findParentGroup(ctx: WriteContext, groups: Resource, parent: string): Promise<string> {
+export async function findParentGroup(ctx: WriteContext, groups: Resource, parent: string): Promise<Uid> {
   if (isUid(parent)) {
-    requireCapabilitiesAt(ctx, parent);
+    requireCapabilities(ctx.method.capabilities, ctx.caller, parent);
     return parent;
   }
   const { db, caller, method } = ctx;

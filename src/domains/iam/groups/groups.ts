@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../../base/maybe-promise.ts';
-import { newUid, parentOf, ROOT, suffixOf } from '../../../base/uid.ts';
+import { isUid, newUid, type ParentUid, parentOf, ROOT, suffixOf } from '../../../base/uid.ts';
 import { GroupSchema, OrgStatus } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
@@ -32,7 +32,7 @@ export const groups = defineResource({
   event: (change, { uid }) => ({ group: change === 'delete' ? parentOf(uid) : uid }),
 
   // Annotated, because a function that refers to `groups` cannot take its types from the declaration.
-  resolveParent(ctx: WriteContext, parent: string): MaybePromise<string> {
+  resolveParent(ctx: WriteContext, parent: string): MaybePromise<ParentUid> {
     if (parent !== '') return findParentGroup(ctx, groups, parent);
     requireCanCreateOrganization(ctx);
     return ROOT;
@@ -46,7 +46,7 @@ export const groups = defineResource({
 
   async afterCreate({ db, caller, now }, { uid, state }) {
     const binding = state?.founderBinding;
-    if (typeof binding !== 'string') return;
+    if (typeof binding !== 'string' || !isUid(binding)) return;
     const message = newBinding(caller.uid, founderRole(caller).uid);
     await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
   },

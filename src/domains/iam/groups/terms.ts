@@ -47,13 +47,13 @@ const acceptTerms = writeOperation(TermsService.method.acceptTerms, {
     );
     // Locks the group, so that a concurrent call finds what this one inserts.
     await find(db.forUpdate, groups, group);
-    await requireParent(db.forShare, termsAcceptances, group);
+    const parent = await requireParent(db.forShare, termsAcceptances, group);
     const before = await findChildren(db, termsAcceptances, group);
     const accepted = new Set(before.map(({ message }) => message.docId));
     const missing = new Set(documentIds).difference(accepted);
     for (const docId of missing) {
-      const message = create(TermsAcceptanceSchema, { docId, acceptedBy: caller.uid, orgUid: rootOf(group) });
-      await insert(db, termsAcceptances, { message, uid: newUid(group), parent: group }, now);
+      const message = create(TermsAcceptanceSchema, { docId, acceptedBy: caller.uid, orgUid: rootOf(parent) });
+      await insert(db, termsAcceptances, { message, uid: newUid(parent), parent }, now);
     }
     if (missing.size === 0) ctx.unchanged();
     return create(AcceptTermsResponseSchema, { group, documentIds: [...new Set(documentIds)] });

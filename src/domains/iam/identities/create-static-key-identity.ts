@@ -7,9 +7,9 @@ import {
   IdentitySchema,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { WriteContext } from '../../../resource/operation.ts';
+import { requireCapabilities, requireReach } from '../../../resource/require-capabilities.ts';
 import { createResource } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
-import { requireCapabilitiesAt, requireCapabilitiesSomewhere } from '../access/require-capabilities.ts';
 import { identities } from './identities.ts';
 import { staticKeysProblems } from './static-keys-rules.ts';
 
@@ -41,7 +41,7 @@ export async function createStaticKeyIdentity(
 }
 
 function onlyGroupOf(ctx: WriteContext): string {
-  const [group = '', another] = requireCapabilitiesSomewhere(ctx);
+  const [group = '', another] = requireReach(ctx.method.capabilities, ctx.caller);
   if (another !== undefined)
     throw invalid('parent', 'is required, because you can create identities in several groups');
   return group;
@@ -49,6 +49,6 @@ function onlyGroupOf(ctx: WriteContext): string {
 
 function requireGroup(ctx: WriteContext, group: string): string {
   if (!isUid(group)) throw invalid('parent', 'must be the uid of a group');
-  requireCapabilitiesAt(ctx, group);
+  requireCapabilities(ctx.method.capabilities, ctx.caller, group);
   return group;
 }

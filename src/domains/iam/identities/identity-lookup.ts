@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { parentOf, ROOT } from '../../../base/uid.ts';
+import { parentOf, ROOT, type Uid } from '../../../base/uid.ts';
 import {
   IdentitiesService,
   LookupIdentityRequestSchema,
@@ -24,7 +24,7 @@ export const identityLookupOperations = readOperation(
 );
 
 /** The uid of the person with this issuer and subject. The oldest when there are several, as at login. */
-async function findPerson(db: Reader, issuer: string, subject: string): Promise<string | undefined> {
+async function findPerson(db: Reader, issuer: string, subject: string): Promise<Uid | undefined> {
   const uids = await findReferring(db, identities, 'subject', subjectKey(issuer, subject));
   const people = uids.filter((uid) => parentOf(uid) === ROOT);
   const [oldest] = (await findAll(db, identities, people)).sort((a, b) => a.created - b.created);

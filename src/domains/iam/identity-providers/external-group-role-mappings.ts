@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { type FieldViolation, invalid } from '../../../base/errors.ts';
-import { isUid, isWithin, parentOf, rootOf } from '../../../base/uid.ts';
+import { isUid, isWithin, parentOf, parseUid, rootOf, type Uid } from '../../../base/uid.ts';
 import {
   BatchDeleteExternalGroupRoleMappingsResponseSchema,
   type ExternalGroupRoleMapping,
@@ -80,16 +80,19 @@ export async function mappedRoles(
   db: Reader,
   provider: string,
   externalGroups: readonly string[],
-): Promise<{ readonly group: string; readonly roleUid: string }[]> {
+): Promise<{ readonly group: Uid; readonly roleUid: string }[]> {
   const keys = [...new Set(externalGroups)].map((group) => externalGroupKey(provider, group));
   const found = await findReferringAny(db, externalGroupRoleMappings, 'external_group', keys);
-  return found.map(({ message: { scope, roleUid } }) => ({ group: scope, roleUid }));
+  return found.map(({ message }) => ({ group: scopeOf(message), roleUid: message.roleUid }));
 }
+
+/** The scope of a stored mapping, which is always a uid: it was checked at creation and cannot be changed. */
+const scopeOf = ({ scope }: ExternalGroupRoleMapping): Uid => parseUid('scope', scope);
 
 /** Refuses a caller that could not create all mappings of `provider`: applying them to other tokens grants roles. */
 export async function requireMappingsAssignable(ctx: WriteContext, provider: string): Promise<void> {
   for (const { message } of await findChildren(ctx.db, externalGroupRoleMappings, provider)) {
-    await requireAssignable(ctx, 'oidc', message.roleUid, message.scope);
+    await requireAssignable(ctx, 'oidc', message.roleUid, scopeOf(message));
   }
 }
 
@@ -112,7 +115,7 @@ const batchDelete = (kinds: ResourcesByKind): Operations =>
       // Sorted, so that two concurrent batches lock the rows in the same order and cannot deadlock.
       for (const name of [...new Set(names)].sort()) {
         const stored = await deleteTree(ctx, kinds, externalGroupRoleMappings, name);
-        if (stored) deleted.push(stored.message as ExternalGroupRoleMapping);
+        if (stored) deleted.push(stored.message);
       }
       if (deleted.length === 0) ctx.unchanged();
       return create(BatchDeleteExternalGroupRoleMappingsResponseSchema, {

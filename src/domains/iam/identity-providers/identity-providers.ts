@@ -37,13 +37,13 @@ export interface IdentityProviderOptions {
   /** Encrypts a secret for the database. It can be decrypted with the same `context` only. */
   seal(secret: string, context: string): string;
   /** The URL at which clients reach this server. */
-  publicUrl(): string;
+  readonly publicUrl: string;
 }
 
 /** The context with which the client secret of an identity provider is encrypted. */
 export const clientSecretContext = (uid: string): string => `client secret of identity provider ${uid}`;
 
-export const scimEndpoint = (publicUrl: () => string, uid: string): string => `${publicUrl()}/scim/v2/${uid}`;
+export const scimEndpoint = (publicUrl: string, uid: string): string => `${publicUrl}/scim/v2/${uid}`;
 
 export function identityProviderOperations(engine: Engine, { seal, publicUrl }: IdentityProviderOptions): Operations {
   /** Takes the client secret out of the message, so that it is in no row, response or event, and encrypts it. */

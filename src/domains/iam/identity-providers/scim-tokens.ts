@@ -46,7 +46,7 @@ const DEFAULT_OVERLAP = HOUR;
 const MAX_OVERLAP = DAY;
 
 /** The methods for the token with which the directory of an organization provisions users (SCIM, RFC 7644). */
-export function scimTokenOperations(publicUrl: () => string): Operations {
+export function scimTokenOperations(publicUrl: string): Operations {
   const { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled } = IdentityProvidersService.method;
   return {
     ...writeOperation(generateScimToken, {
@@ -79,7 +79,7 @@ function eventOf<S extends DescMessage>(
 }
 
 /** Issues the first token and enables provisioning. */
-async function generate(ctx: WriteContext, request: GenerateScimTokenRequest, publicUrl: () => string) {
+async function generate(ctx: WriteContext, request: GenerateScimTokenRequest, publicUrl: string) {
   const { identityProviderUid: uid } = request;
   const expireTime = expireTimeOf(request, ctx.now);
   const token = newScimToken();
@@ -103,7 +103,7 @@ async function generate(ctx: WriteContext, request: GenerateScimTokenRequest, pu
 }
 
 /** Replaces the token. The previous one stays valid for the requested overlap. */
-async function regenerate(ctx: WriteContext, request: RegenerateScimTokenRequest, publicUrl: () => string) {
+async function regenerate(ctx: WriteContext, request: RegenerateScimTokenRequest, publicUrl: string) {
   const { identityProviderUid: uid } = request;
   const expireTime = expireTimeOf(request, ctx.now);
   const overlap = overlapOf(request.overlap);

@@ -6,8 +6,8 @@ import type { GroupInvite } from '../../../contract/gen/chainguard/platform/iam/
 import { GroupSchema } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Caller } from '../../../resource/caller.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
+import { requireReach } from '../../../resource/require-capabilities.ts';
 import { createResource } from '../../../resource/standard-methods.ts';
-import { requireCapabilitiesSomewhere } from '../access/require-capabilities.ts';
 import { founderRole, requireCanCreateOrganization } from '../groups/create-organization.ts';
 import { groups } from '../groups/groups.ts';
 import { createInvite } from './group-invites.ts';
@@ -18,7 +18,7 @@ export async function createOrganizationWithInvite(
   name: string,
   invite: GroupInvite,
 ): Promise<GroupInvite> {
-  requireCapabilitiesSomewhere(ctx);
+  requireReach(ctx.method.capabilities, ctx.caller);
   if (isUid(name)) throw invalid('name', 'must be the name of a new organization, and not the uid of a group');
   requireCanCreateOrganization(ctx);
   const organization = await createResource(ctx, groups, create(GroupSchema, { name }), ROOT);

@@ -13,11 +13,11 @@ import { defineResource, type Stored } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
 import { type Operations, type ReadContext, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
-import { find, findByKey } from '../../../resource/read.ts';
+import { find, findByKey, findMessagesByUid } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
-import { findRoles, requireAssignable } from '../roles/roles.ts';
+import { requireAssignable, roles } from '../roles/roles.ts';
 
 /** Invites are short-lived, because their codes are secrets that people send by e-mail. */
 const MAX_TTL = 30 * 24 * 60 * 60 * 1000;
@@ -62,8 +62,9 @@ function inviteProblems(invite: GroupInvite): FieldViolation[] {
 }
 
 async function hydrateInvites({ db }: ReadContext, invites: GroupInvite[]): Promise<void> {
-  const roleOf = await findRoles(
+  const roleOf = await findMessagesByUid(
     db,
+    roles,
     invites.map(({ roleUid }) => roleUid),
   );
   for (const invite of invites) {
@@ -156,7 +157,7 @@ export async function ensureRoleBinding(
   roleUid: string,
 ): Promise<void> {
   const message = newBinding(identity, roleUid);
-  await requireParent(db.forShare, roleBindings, group);
+  const parent = await requireParent(db.forShare, roleBindings, group);
   if (await findByKey(db, roleBindings, bindingKey(message, group))) return;
-  await insert(db, roleBindings, { message, uid: newUid(group), parent: group }, now);
+  await insert(db, roleBindings, { message, uid: newUid(parent), parent }, now);
 }

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
-import { ApiError, Code, invalid, notFound } from '../../../base/errors.ts';
+import { ApiError, Code, notFound } from '../../../base/errors.ts';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
-import { isUid, newUid, parentOf, ROOT, rootOf } from '../../../base/uid.ts';
+import { newUid, parentOf, parseUid, ROOT, rootOf } from '../../../base/uid.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
   CheckEligibilityResponseSchema,
@@ -36,9 +36,9 @@ export const joinGroupOperations: Operations = {
   }),
 
   ...writeOperation(GroupsService.method.requestGroupAccess, {
-    async run(ctx, { groupUid }) {
+    async run(ctx, request) {
       const { db, caller, now } = ctx;
-      if (!isUid(groupUid)) throw invalid('group_uid', 'must be a uid: 40 hex digits, then /-separated parts of 16');
+      const groupUid = parseUid('group_uid', request.groupUid);
       const isVisible =
         caller.can([Capability.CAP_IAM_GROUPS_LIST], groupUid) ||
         (await findJoinableOrganization(ctx))?.uid === groupUid;

@@ -1,4 +1,6 @@
+import type { Uid } from '../../../base/uid.ts';
 import {
+  allCapabilities,
   type CapabilitySet,
   capabilityByName,
   capabilitySetOf,
@@ -9,7 +11,7 @@ import type { Capability } from '../../../contract/gen/capabilities/capabilities
 
 /** A role that every server has. It has no parent, and clients can neither change nor delete it. */
 export interface BuiltinRole {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly name: string;
   readonly description: string;
   readonly capabilities: CapabilitySet;
@@ -86,10 +88,17 @@ const consoleViewer = capabilityUnion(
   on('guardener.scan', 'list', 'get'),
 );
 
-const viewer = capabilityUnion(consoleViewer, registryPull, apkPull, guardenerUser);
+/** Capabilities that the contract grants to a role itself (`granted_to`). */
+function declaredFor(role: 'viewer' | 'editor' | 'owner'): CapabilitySet {
+  const declared = allCapabilities.filter(({ grantedTo }) => grantedTo === role);
+  return capabilitySetOf(declared.map(({ capability }) => capability));
+}
+
+const viewer = capabilityUnion(consoleViewer, registryPull, apkPull, guardenerUser, declaredFor('viewer'));
 
 const editor = capabilityUnion(
   viewer,
+  declaredFor('editor'),
   on('repo', 'create', 'update', 'delete'),
   on('registry.overlays', 'list', 'edit'),
   on('subscriptions', 'create', 'update', 'delete'),
@@ -107,6 +116,7 @@ const accessControl = capabilityUnion(
 );
 
 const owner = capabilityUnion(
+  declaredFor('owner'),
   ...[editor, registryPush, apkPush, skillsPublish, guardenerAdmin, accessControl],
   ...['java', 'python', 'javascript', 'dotnet', 'go'].map(libraryPush),
   on('groups', 'update', 'delete'),
@@ -157,7 +167,7 @@ const titleOf = (name: string): string =>
     .join(' ');
 
 const role = (uid: string, name: string, capabilities: CapabilitySet): BuiltinRole => ({
-  uid,
+  uid: uid as Uid,
   name,
   description: `${titleOf(name)} Role (built-in)`,
   capabilities,
@@ -214,6 +224,6 @@ export const builtinRoles: readonly BuiltinRole[] = [
   OPERATOR,
 ];
 
-const byUid = new Map(builtinRoles.map((role) => [role.uid, role]));
+const byUid = new Map<string, BuiltinRole>(builtinRoles.map((role) => [role.uid, role]));
 
 export const builtinRole = (uid: string): BuiltinRole | undefined => byUid.get(uid);

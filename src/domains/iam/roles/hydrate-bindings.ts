@@ -1,4 +1,4 @@
-import { create, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { parentOf } from '../../../base/uid.ts';
 import type { Group } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import type { Identity } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -9,10 +9,8 @@ import {
   RoleBindingRoleSchema,
 } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import type { Role } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
-import type { Resource } from '../../../resource/definition.ts';
 import type { ReadContext } from '../../../resource/operation.ts';
-import { findAll } from '../../../resource/read.ts';
-import type { Reader } from '../../../store/store.ts';
+import { findMessagesByUid } from '../../../resource/read.ts';
 import { groups } from '../groups/groups.ts';
 import { identities } from '../identities/identities.ts';
 import { issuerAndSubject } from '../identities/relationship.ts';
@@ -23,17 +21,17 @@ export async function hydrateBindings(
   { db }: Pick<ReadContext, 'db'>,
   bindings: readonly RoleBinding[],
 ): Promise<void> {
-  const identityOf = await findMessages(
+  const identityOf = await findMessagesByUid(
     db,
     identities,
     bindings.map((binding) => binding.identityUid),
   );
-  const groupOf = await findMessages(
+  const groupOf = await findMessagesByUid(
     db,
     groups,
     bindings.map((binding) => parentOf(binding.uid)),
   );
-  const roleOf = await findMessages(
+  const roleOf = await findMessagesByUid(
     db,
     roles,
     bindings.map((binding) => binding.roleUid),
@@ -46,15 +44,6 @@ export async function hydrateBindings(
     if (group) binding.group = create(RoleBindingGroupSchema, summary(group));
     if (role) binding.role = create(RoleBindingRoleSchema, summary(role));
   }
-}
-
-async function findMessages<S extends DescMessage>(
-  db: Reader,
-  resource: Resource<S>,
-  uids: readonly string[],
-): Promise<ReadonlyMap<string, MessageShape<S>>> {
-  const found = await findAll(db, resource, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message]));
 }
 
 const summary = ({ uid, name, description }: Identity | Group | Role) => ({ uid, name, description });

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
-import { ApiError, alreadyExists, invalid, invalidFields } from '../../../base/errors.ts';
-import { isWithin, parentOf, ROOT } from '../../../base/uid.ts';
+import { alreadyExists, invalid, renamingFields } from '../../../base/errors.ts';
+import { isWithin, type ParentUid, parentOf, ROOT, type Uid } from '../../../base/uid.ts';
 import {
   type BatchCreateRoleBindingsRequest,
   BatchCreateRoleBindingsResponseSchema,
@@ -37,8 +37,8 @@ export const roleBindingOperations = (engine: Engine): Operations => ({
 async function requireValidBinding(
   ctx: WriteContext,
   binding: RoleBinding,
-  uid: string,
-  group: string,
+  uid: Uid,
+  group: ParentUid,
 ): Promise<undefined> {
   const { identityUid, roleUid } = binding;
   const identityGroup = parentOf(identityUid);
@@ -90,14 +90,5 @@ async function createInBatch(
 }
 
 /** Runs `work`, and prefixes the fields that its errors name with `path`. */
-async function withFieldPrefix<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const badRequest = error instanceof ApiError && error.details.find((detail) => detail.type === 'BadRequest');
-    if (!badRequest) throw error;
-    throw invalidFields(
-      badRequest.fieldViolations.map(({ field, description }) => ({ field: `${path}.${field}`, description })),
-    );
-  }
-}
+const withFieldPrefix = <T>(path: string, work: () => Promise<T>): Promise<T> =>
+  renamingFields((field) => `${path}.${field}`, work);

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { isUid, parentOf } from '../../../base/uid.ts';
+import { isUid, NOT_A_UID, parentOf } from '../../../base/uid.ts';
 import {
   type RoleBinding,
   RoleBindingSchema,
@@ -40,7 +40,7 @@ export const DUPLICATE_BINDING = 'the identity has this role on this group alrea
 
 const uidProblems = (field: string, uid: string) => {
   if (uid === '') return [{ field, description: 'is required' }];
-  return isUid(uid) ? [] : [{ field, description: 'must be a uid: 40 hex digits, then /-separated parts of 16' }];
+  return isUid(uid) ? [] : [{ field, description: NOT_A_UID }];
 };
 
 export const newBinding = (identityUid: string, roleUid: string) => create(RoleBindingSchema, { identityUid, roleUid });

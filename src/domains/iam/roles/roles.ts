@@ -1,5 +1,5 @@
 import { type FieldViolation, invalid, precondition } from '../../../base/errors.ts';
-import { isUid, isWithin, parentOf, ROOT } from '../../../base/uid.ts';
+import { isUid, isWithin, type ParentUid, parentOf, parseUid, ROOT } from '../../../base/uid.ts';
 import {
   type CapabilitySet,
   capabilitiesIn,
@@ -18,11 +18,11 @@ import {
   readOperation,
   type WriteContext,
 } from '../../../resource/operation.ts';
-import { find, findAll } from '../../../resource/read.ts';
+import { find } from '../../../resource/read.ts';
+import { requireCapabilities } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
-import { requireCapabilitiesAt } from '../access/require-capabilities.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
 import { builtinRole } from './builtin-roles.ts';
 
@@ -64,7 +64,7 @@ function capabilityProblems(capabilities: readonly Capability[]): FieldViolation
 }
 
 /** Refuses capabilities that the caller cannot grant. Sorts the others by number, without duplicates. */
-function checkAndNormalize(ctx: WriteContext, role: Role, group: string): undefined {
+function checkAndNormalize(ctx: WriteContext, role: Role, group: ParentUid): undefined {
   const capabilities = capabilitySetOf(role.capabilities);
   requireGrantable(ctx, capabilities, group);
   role.capabilities = capabilitiesIn(capabilities);
@@ -80,12 +80,6 @@ async function refuseInUse({ db }: WriteContext, { uid }: Stored<Role>): Promise
   if (referring) throw precondition('RESOURCE_IN_USE', uid, `cannot delete role with ${referring.kind}s`);
 }
 
-/** The roles with these uids, by uid, without those that do not exist. */
-export async function findRoles(db: Reader, uids: readonly string[]): Promise<ReadonlyMap<string, Role>> {
-  const found = await findAll(db, roles, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message]));
-}
-
 /** The capabilities of a role; undefined when it does not exist. */
 export async function capabilitiesOf(db: Reader, uid: string): Promise<CapabilitySet | undefined> {
   const builtin = builtinRole(uid);
@@ -98,7 +92,12 @@ export async function capabilitiesOf(db: Reader, uid: string): Promise<Capabilit
  * Refuses a role that the caller cannot assign at `group`. The role must be built in, or belong to `group` or one of
  * its ancestors, and the caller must hold all its capabilities. `field` is the request field that names the role.
  */
-export async function requireAssignable(ctx: WriteContext, field: string, uid: string, group: string): Promise<void> {
+export async function requireAssignable(
+  ctx: WriteContext,
+  field: string,
+  uid: string,
+  group: ParentUid,
+): Promise<void> {
   if (!isUid(uid)) throw invalid(field, 'must be the uid of a role');
   const roleGroup = parentOf(uid);
   if (roleGroup !== ROOT && !isWithin(group, roleGroup)) {
@@ -110,9 +109,9 @@ export async function requireAssignable(ctx: WriteContext, field: string, uid: s
 }
 
 /** GetRole is unscoped in the contract, because built-in roles belong to no group. All other roles are checked here. */
-function requireReadable(ctx: ReadContext, uid: string): void {
-  if (!isUid(uid)) throw invalid('uid', 'must be a uid: 40 hex digits, then /-separated parts of 16');
-  if (!builtinRole(uid)) requireCapabilitiesAt(ctx, uid);
+function requireReadable(ctx: ReadContext, requestedUid: string): void {
+  const uid = parseUid('uid', requestedUid);
+  if (!builtinRole(uid)) requireCapabilities(ctx.method.capabilities, ctx.caller, uid);
 }
 
 export function roleOperations(engine: Engine): Operations {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { clone, create, equals } from '@bufbuild/protobuf';
 import type { Clock } from '../../../base/clock.ts';
-import { ROOT } from '../../../base/uid.ts';
+import { ROOT, type Uid } from '../../../base/uid.ts';
 import { capabilitiesIn } from '../../../contract/capabilities.ts';
 import { type Role, RoleSchema } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { find } from '../../../resource/read.ts';
@@ -34,7 +34,7 @@ export async function syncBuiltinRoles(store: Store, clock: Clock): Promise<void
 
 type RoleFields = Pick<Role, 'name' | 'description' | 'capabilities'>;
 
-async function upsertRole(tx: Transaction, uid: string, fields: RoleFields, now: number): Promise<void> {
+async function upsertRole(tx: Transaction, uid: Uid, fields: RoleFields, now: number): Promise<void> {
   const before = await find(tx.forUpdate, roles, uid);
   if (!before) {
     await insert(tx, roles, { message: create(RoleSchema, fields), uid, parent: ROOT }, now);

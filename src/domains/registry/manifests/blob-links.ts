@@ -1,3 +1,4 @@
+import type { Uid } from '../../../base/uid.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { lockRepo } from '../repos/repos.ts';
 
@@ -32,8 +33,8 @@ export async function findBlobLink(db: Reader, repo: string, digest: string): Pr
 }
 
 /** The uids of repos that link a blob, most recently linked first. */
-export async function findReposLinking(db: Reader, digest: string, limit: number): Promise<string[]> {
-  return (await db.all<{ repo: string }>(FIND_REPOS, digest, limit)).map(({ repo }) => repo);
+export async function findReposLinking(db: Reader, digest: string, limit: number): Promise<Uid[]> {
+  return (await db.all<{ repo: Uid }>(FIND_REPOS, digest, limit)).map(({ repo }) => repo);
 }
 
 /** Adds a blob of the repo `from` to `repo`. Returns undefined when `from` does not have it. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
-import { descriptorOf, digestOf, OCI_IMAGE, OCI_INDEX, push, pushImage } from '../../../../test/support/images.ts';
+import {
+  descriptorOf,
+  digestOf,
+  insertImage,
+  insertManifest,
+  OCI_IMAGE,
+  OCI_INDEX,
+} from '../../../../test/support/images.ts';
+import type { Uid } from '../../../base/uid.ts';
 import type { Store } from '../../../store/store.ts';
 import { createGroups, createRepo } from '../repo.testing.ts';
 import { findBlobLink, linkBlob } from './blob-links.ts';
@@ -20,8 +28,8 @@ import { deleteManifest, findManifest } from './manifests.ts';
 for (const database of databases) {
   describe(`garbage on ${database.name}`, () => {
     let store: Store;
-    let group: string;
-    let repo: string;
+    let group: Uid;
+    let repo: Uid;
 
     before(async () => {
       store = await temporaryStore(database);
@@ -54,7 +62,7 @@ for (const database of databases) {
     test('a link is garbage when no manifest needs it and it is older than the grace period', async () => {
       const unused = [digestOf('a'), digestOf('b'), digestOf('c')].sort();
       for (const digest of unused) await link(digest, 10);
-      await pushImage(store, repo, undefined, { now: 10 });
+      await insertImage(store, repo, undefined, { now: 10 });
       await link(digestOf('young'), 50);
       assert.deepEqual(
         await links(50),
@@ -75,7 +83,7 @@ for (const database of databases) {
     });
 
     test('a link stays when it was renewed or a manifest needs it since the scan', async () => {
-      const { digest } = await pushImage(store, repo, undefined, { content: 'needed', now: 10 });
+      const { digest } = await insertImage(store, repo, undefined, { content: 'needed', now: 10 });
       await link(digestOf('touched'), 10);
       const found = [
         { repo, digest: digestOf('needed') },
@@ -94,7 +102,7 @@ for (const database of databases) {
         const digest = digestOf(content);
         await link(digest, 10);
         const [pushed] = await Promise.allSettled([
-          pushImage(store, repo, undefined, { content, now: 10 }),
+          insertImage(store, repo, undefined, { content, now: 10 }),
           store.write((tx) => unlinkUnreferenced(tx, [{ repo, digest }], 50)),
         ]);
         if (pushed.status === 'fulfilled') assert.ok(await findBlobLink(store.reader, repo, digest), content);
@@ -102,14 +110,14 @@ for (const database of databases) {
     });
 
     test('a referrer is garbage when its subject does not exist, and no tag or index refers to it', async () => {
-      const subject = await pushImage(store, repo, undefined, { content: 'subject', now: 10 });
+      const subject = await insertImage(store, repo, undefined, { content: 'subject', now: 10 });
       const pushReferrer = (content: string, tag?: string, now = 10) =>
-        pushImage(store, repo, tag, { content, subject, now });
+        insertImage(store, repo, tag, { content, subject, now });
       const plain = await pushReferrer('plain');
       await pushReferrer('tagged', 'sha256-x.sig');
       await pushReferrer('young', undefined, 50);
       const { mediaType, digest, size } = await pushReferrer('in an index');
-      await push(store, repo, { mediaType: OCI_INDEX, manifests: [{ mediaType, digest, size }] });
+      await insertManifest(store, repo, { mediaType: OCI_INDEX, manifests: [{ mediaType, digest, size }] });
       assert.deepEqual(await orphans(50), []);
 
       await store.write((db) => deleteManifest({ db, now: 1, actor: '' }, repo, subject.digest));

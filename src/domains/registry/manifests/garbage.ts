@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../../../base/maybe-promise.ts';
+import type { Uid } from '../../../base/uid.ts';
 import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader, Row, Transaction } from '../../../store/store.ts';
 import type { RegistryWrite } from '../tags/tag-targets.ts';
@@ -30,7 +31,7 @@ export interface UnreferencedLink extends RepoDigest {
 }
 
 interface Candidate extends Row {
-  readonly repo: string;
+  readonly repo: Uid;
   readonly digest: string;
   readonly size: number;
   readonly is_garbage: number;

@@ -6,30 +6,41 @@ import {
   type Descriptor,
   descriptorOf,
   digestOf,
+  insertImage,
+  insertManifest,
   OCI_CONFIG,
   OCI_IMAGE,
   OCI_INDEX,
   OCI_LAYER,
-  push,
-  pushImage,
 } from '../../../../test/support/images.ts';
+import type { Uid } from '../../../base/uid.ts';
 import { findChildren } from '../../../resource/read.ts';
+import { deleteOne } from '../../../resource/write.ts';
 import type { Store } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
 import { createGroups, createRepo } from '../repo.testing.ts';
-import { deleteTag, listTagNames, type RegistryWrite } from '../tags/tag-targets.ts';
+import { findTagForUpdate, listTagNames, type RegistryWrite, releaseTag } from '../tags/tag-targets.ts';
 import { tags } from '../tags/tags.ts';
 import { findBlobLink, linkBlob, mountBlob, unlinkBlob } from './blob-links.ts';
 import { deleteManifest, findManifest, findTagged } from './manifests.ts';
 import { findReferrers } from './referrers.ts';
+
+/** Deletes a tag as DeleteTag does. Returns whether it existed. */
+async function deleteTag(write: RegistryWrite, repo: string, name: string): Promise<boolean> {
+  const stored = await findTagForUpdate(write.db, repo, name);
+  if (!stored) return false;
+  await releaseTag(write, stored);
+  await deleteOne(write.db, tags, stored);
+  return true;
+}
 
 const isRegistryError = (code: string) => (error: unknown) => error instanceof RegistryError && error.code === code;
 
 for (const database of databases) {
   describe(`manifests on ${database.name}`, () => {
     let store: Store;
-    let group: string;
-    let repo: string;
+    let group: Uid;
+    let repo: Uid;
 
     before(async () => {
       store = await temporaryStore(database);
@@ -57,7 +68,7 @@ for (const database of databases) {
       ).map(({ digest, actor, changed }) => [digest, actor, changed]);
 
     test('a manifest is found by digest and by tag, byte for byte, in its repo only', async () => {
-      const { digest } = await pushImage(store, repo, 'latest');
+      const { digest } = await insertImage(store, repo, 'latest');
       const found = await findManifest(store.reader, repo, digest);
       assert.equal(digestOf(found?.bytes ?? ''), digest);
       assert.equal(found?.mediaType, OCI_IMAGE);
@@ -70,11 +81,11 @@ for (const database of databases) {
 
     test('a manifest needs its blobs in the same repo; the error lists the missing ones', async () => {
       const other = await createRepo(store, group);
-      await pushImage(store, other, undefined, { content: 'elsewhere' });
+      await insertImage(store, other, undefined, { content: 'elsewhere' });
       const config = descriptorOf(OCI_CONFIG, '{}');
       const layers = ['elsewhere', 'nowhere'].map((content) => descriptorOf(OCI_LAYER, content));
       await store.write((tx) => linkBlob(tx, repo, config.digest, config.size, 0));
-      const refused = push(store, repo, { mediaType: OCI_IMAGE, config, layers }, 'latest');
+      const refused = insertManifest(store, repo, { mediaType: OCI_IMAGE, config, layers }, 'latest');
       await assert.rejects(refused, (error: RegistryError) => {
         assert.equal(error.code, 'MANIFEST_BLOB_UNKNOWN');
         assert.deepEqual(error.detail?.digests, layers.map(({ digest }) => digest).sort());
@@ -83,16 +94,16 @@ for (const database of databases) {
       assert.deepEqual(await tagsOf(), []);
 
       const foreign = { ...descriptorOf('application/vnd.docker.image.rootfs.foreign.diff.tar.gzip', 'x'), size: 9e15 };
-      await push(store, repo, { mediaType: OCI_IMAGE, config, layers: Array(5).fill(foreign) });
+      await insertManifest(store, repo, { mediaType: OCI_IMAGE, config, layers: Array(5).fill(foreign) });
     });
 
     test('an index needs its children in the same repo', async () => {
-      const { mediaType, digest, size } = await pushImage(store, repo);
+      const { mediaType, digest, size } = await insertImage(store, repo);
       const missing = descriptorOf(OCI_IMAGE, 'missing');
       const manifests = [{ mediaType, digest, size }];
-      await push(store, repo, { mediaType: OCI_INDEX, manifests });
+      await insertManifest(store, repo, { mediaType: OCI_INDEX, manifests });
       await assert.rejects(
-        push(store, repo, { mediaType: OCI_INDEX, manifests: [...manifests, missing] }),
+        insertManifest(store, repo, { mediaType: OCI_INDEX, manifests: [...manifests, missing] }),
         isRegistryError('MANIFEST_BLOB_UNKNOWN'),
       );
     });
@@ -103,15 +114,15 @@ for (const database of databases) {
       await store.write(async (tx) => {
         for (const { digest, size } of [config, ...layers]) await linkBlob(tx, repo, digest, size, 0);
       });
-      const { digest } = await push(store, repo, { mediaType: OCI_IMAGE, config, layers });
+      const { digest } = await insertManifest(store, repo, { mediaType: OCI_IMAGE, config, layers });
       const links = await store.reader.all('SELECT target FROM manifest_link WHERE manifest = $1', digest);
       assert.equal(links.length, 121);
     });
 
     test('a tag moves with each push, and its history records every move', async () => {
-      const one = await pushImage(store, repo, 'latest', { content: 'one', now: 1, actor: 'a' });
-      await pushImage(store, repo, 'latest', { content: 'one', now: 2, actor: 'b' });
-      const two = await pushImage(store, repo, 'latest', { content: 'two', now: 3, actor: 'c' });
+      const one = await insertImage(store, repo, 'latest', { content: 'one', now: 1, actor: 'a' });
+      await insertImage(store, repo, 'latest', { content: 'one', now: 2, actor: 'b' });
+      const two = await insertImage(store, repo, 'latest', { content: 'two', now: 3, actor: 'c' });
       assert.deepEqual(await tagsOf(), [['latest', two.digest]]);
       assert.equal((await findTagged(store.reader, repo, 'latest'))?.digest, two.digest);
       assert.deepEqual(await historyOf('latest'), [
@@ -122,7 +133,7 @@ for (const database of databases) {
 
     test('of concurrent pushes to one tag the last wins, and the history records all', async () => {
       const contents = Array.from({ length: 8 }, (_, i) => `content ${i}`);
-      const pushed = await Promise.all(contents.map((content) => pushImage(store, repo, 'race', { content })));
+      const pushed = await Promise.all(contents.map((content) => insertImage(store, repo, 'race', { content })));
       const history = (await historyOf('race')).map(([digest]) => digest);
       assert.deepEqual([...history].sort(), pushed.map(({ digest }) => digest).sort());
       assert.equal((await findTagged(store.reader, repo, 'race'))?.digest, history.at(-1));
@@ -134,7 +145,7 @@ for (const database of databases) {
         Array.from({ length: 12 }, (_, i) =>
           i % 3 === 0
             ? write((w) => deleteTag(w, repo, 'flicker'))
-            : pushImage(store, repo, 'flicker', { content: `${i}` }),
+            : insertImage(store, repo, 'flicker', { content: `${i}` }),
         ),
       );
       const [tag] = await tagsOf();
@@ -145,7 +156,7 @@ for (const database of databases) {
 
     test('refuses an invalid tag name', async () => {
       for (const name of ['', '-a', 'a/b', 'a'.repeat(129), 'ä']) {
-        await assert.rejects(pushImage(store, repo, name), isRegistryError('TAG_INVALID'));
+        await assert.rejects(insertImage(store, repo, name), isRegistryError('TAG_INVALID'));
       }
     });
 
@@ -154,15 +165,15 @@ for (const database of databases) {
       const linking = store.write((tx) => linkBlob(tx, missing, digestOf('x'), 1, 0));
       await assert.rejects(linking, isRegistryError('NAME_UNKNOWN'));
       await assert.rejects(
-        push(store, missing, { mediaType: OCI_INDEX, manifests: [] }),
+        insertManifest(store, missing, { mediaType: OCI_INDEX, manifests: [] }),
         isRegistryError('NAME_UNKNOWN'),
       );
     });
 
     test('deleting a manifest deletes the tags that point to it', async () => {
-      const one = await pushImage(store, repo, 'a', { content: 'one' });
-      await pushImage(store, repo, 'b', { content: 'one' });
-      const two = await pushImage(store, repo, 'c', { content: 'two' });
+      const one = await insertImage(store, repo, 'a', { content: 'one' });
+      await insertImage(store, repo, 'b', { content: 'one' });
+      const two = await insertImage(store, repo, 'c', { content: 'two' });
       assert.equal(await write((w) => deleteManifest(w, repo, one.digest)), true);
       assert.equal(await write((w) => deleteManifest(w, repo, one.digest)), false);
       assert.equal(await findManifest(store.reader, repo, one.digest), undefined);
@@ -171,7 +182,7 @@ for (const database of databases) {
     });
 
     test('tag names are listed in bytewise order, after a given name', async () => {
-      for (const name of ['b', 'B', 'a', '_x', '1.10', '1.9']) await pushImage(store, repo, name);
+      for (const name of ['b', 'B', 'a', '_x', '1.10', '1.9']) await insertImage(store, repo, name);
       assert.deepEqual(await listTagNames(store.reader, repo, { limit: 4 }), ['1.10', '1.9', 'B', '_x']);
       assert.deepEqual(await listTagNames(store.reader, repo, { after: '_x', limit: 4 }), ['a', 'b']);
       assert.equal(await write((w) => deleteTag(w, repo, 'a')), true);
@@ -182,7 +193,7 @@ for (const database of databases) {
     test('referrers are found by subject and type, even before the subject exists', async () => {
       const subject: Descriptor = descriptorOf(OCI_IMAGE, 'to come');
       const pushReferrer = (artifactType: string, annotations?: Record<string, string>) =>
-        push(store, repo, {
+        insertManifest(store, repo, {
           mediaType: OCI_INDEX,
           manifests: [],
           subject,

@@ -76,7 +76,7 @@ export async function putManifest(
       'a tag must be 1 to 128 letters, digits, _, . and -, and must not begin with . or -',
     );
   }
-  await lockRepo(db, repo);
+  const repoUid = await lockRepo(db, repo);
   const blobs = await requireBlobs(db, repo, manifest);
   const children = await requireChildManifests(db, repo, manifest);
   const content =
@@ -96,7 +96,7 @@ export async function putManifest(
   );
   await insertManifestLinks(db, repo, digest, [...blobs.keys(), ...children.keys()]);
   const deprecated = FLAGS.get(manifest.annotations[DEPRECATED_ANNOTATION]);
-  const previousDigest = tag === undefined ? undefined : await pointTag(write, repo, tag, digest, deprecated);
+  const previousDigest = tag === undefined ? undefined : await pointTag(write, repoUid, tag, digest, deprecated);
   const { subject } = manifest;
   return { ...(subject !== undefined && { subject }), ...(previousDigest !== undefined && { previousDigest }) };
 }

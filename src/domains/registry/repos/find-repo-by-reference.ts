@@ -1,4 +1,5 @@
 import { invalid } from '../../../base/errors.ts';
+import type { Uid } from '../../../base/uid.ts';
 import type { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import { findByName } from '../../../resource/list/find-by-name.ts';
 import type { ReadContext } from '../../../resource/operation.ts';
@@ -15,7 +16,7 @@ export async function findRepoByReference(
   capabilities: readonly Capability[],
   text: string,
   field: string,
-): Promise<string | undefined> {
+): Promise<Uid | undefined> {
   const path = parsePath(text);
   if (path.length > 1) {
     const { repo } = await resolveRepo(db, path);

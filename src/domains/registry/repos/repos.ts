@@ -1,8 +1,8 @@
 import { type FieldViolation, notFound } from '../../../base/errors.ts';
-import { isUid } from '../../../base/uid.ts';
+import { isUid, type Uid } from '../../../base/uid.ts';
 import { CatalogTier, type Repo, RepoSchema } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
-import { exists } from '../../../resource/read.ts';
+import { exists, findUid } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
@@ -68,7 +68,9 @@ export async function requireRepo(db: Reader, uid: string): Promise<void> {
   if (!(await exists(db, repos.kind, uid))) throw notFound(repos.kind, uid);
 }
 
-/** Locks a repo, so that it cannot be deleted before the transaction ends. */
-export async function lockRepo(tx: Transaction, uid: string): Promise<void> {
-  if (!(await exists(tx.forShare, repos.kind, uid))) throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
+/** Locks a repo, so that it cannot be deleted before the transaction ends. Returns its uid. */
+export async function lockRepo(tx: Transaction, uid: string): Promise<Uid> {
+  const found = await findUid(tx.forShare, repos.kind, uid);
+  if (found === undefined) throw new RegistryError('NAME_UNKNOWN', 'the repo does not exist');
+  return found;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
-import { parentOf } from '../../../base/uid.ts';
+import { rootOf, type Uid } from '../../../base/uid.ts';
 import type { Store } from '../../../store/store.ts';
 import { createGroups, createRepo } from '../repo.testing.ts';
 import { resolveRepo } from './resolve-repo.ts';
@@ -9,13 +9,13 @@ import { resolveRepo } from './resolve-repo.ts';
 for (const database of databases) {
   describe(`resolveRepo on ${database.name}`, () => {
     let store: Store;
-    let org: string;
-    let team: string;
+    let org: Uid;
+    let team: Uid;
 
     before(async () => {
       store = await temporaryStore(database);
       team = await createGroups(store, 'acme', 'team');
-      org = parentOf(team);
+      org = rootOf(team);
     });
     after(() => store.close());
 

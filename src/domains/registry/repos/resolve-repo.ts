@@ -1,4 +1,4 @@
-import { MAX_DEPTH, ROOT } from '../../../base/uid.ts';
+import { MAX_DEPTH, ROOT, type Uid } from '../../../base/uid.ts';
 import type { Reader, Row } from '../../../store/store.ts';
 import { groups } from '../../iam/groups/groups.ts';
 import { repos } from './repos.ts';
@@ -6,10 +6,15 @@ import { repos } from './repos.ts';
 /** What a repo path refers to. */
 export interface ResolvedPath {
   /** The last group of the path that exists. */
-  readonly group?: string;
-  readonly repo?: string;
+  readonly group?: Uid;
+  readonly repo?: Uid;
   /** `repo`: all groups of the path exist, but the repo does not. */
   readonly missing: 'nothing' | 'repo' | 'group';
+}
+
+/** The uids of the names of a path: `uid0`, `uid1`… */
+interface UidRow extends Row {
+  readonly [column: string]: Uid | null;
 }
 
 /** Resolves a path `<organization>/<group>/…/<repo>` with one statement, which does one key lookup for each name. */
@@ -17,8 +22,8 @@ export async function resolveRepo(db: Reader, segments: readonly string[]): Prom
   // A repo is in an organization at least, and nested at most MAX_DEPTH levels deep.
   if (segments.length < 2 || segments.length > MAX_DEPTH + 1) return { missing: 'group' };
   const [first, ...rest] = segments as [string, ...string[]];
-  const row = await db.get<Row>(statementFor(segments.length), `${ROOT}/${first}`, ...rest);
-  const found = segments.flatMap((_, i) => (row?.[`uid${i}`] ?? []) as string | []);
+  const row = await db.get<UidRow>(statementFor(segments.length), `${ROOT}/${first}`, ...rest);
+  const found = segments.flatMap((_, i) => row?.[`uid${i}`] ?? []);
   const group = found.at(Math.min(found.length, segments.length - 1) - 1);
   const repo = found.length === segments.length ? found.at(-1) : undefined;
   if (group === undefined) return { missing: 'group' };

@@ -8,7 +8,7 @@ import {
   SyncConfigSchema,
 } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { ReadContext, WriteContext } from '../../../resource/operation.ts';
-import { find, findAll, findReferring } from '../../../resource/read.ts';
+import { find, findMessagesByUid, findReferring } from '../../../resource/read.ts';
 import { clearOutputOnly, refuse } from '../../../resource/validate.ts';
 import { findRepoByReference } from './find-repo-by-reference.ts';
 import { repos } from './repos.ts';
@@ -45,8 +45,8 @@ export const hasSourceRepo = ({ syncConfig }: Repo): boolean => syncConfig !== u
 /** Sets the synced fields of repos to the current values of their sources. */
 export async function presentSyncedFields({ db }: Pick<ReadContext, 'db'>, presented: readonly Repo[]): Promise<void> {
   const synced = presented.filter(hasSourceRepo);
-  const sources = await findAll(db, repos, [...new Set(synced.map(({ syncConfig }) => syncConfig?.source ?? ''))]);
-  const byUid = new Map(sources.map(({ uid, message }) => [uid, message]));
+  const sources = synced.map(({ syncConfig }) => syncConfig?.source ?? '');
+  const byUid = await findMessagesByUid(db, repos, sources);
   for (const repo of synced) {
     const source = byUid.get(repo.syncConfig?.source ?? '');
     if (source) copySyncedFields(repo, source);

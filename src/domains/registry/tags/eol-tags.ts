@@ -1,5 +1,5 @@
 import { parentOf } from '../../../base/uid.ts';
-import { ListTagsRequestSchema, type Tag } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { ListTagsRequestSchema } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import { createLister, type ListRequest } from '../../../resource/list/list.ts';
 import type { PageTokens } from '../../../resource/list/page-token.ts';
 import type { ReadContext } from '../../../resource/operation.ts';
@@ -28,13 +28,12 @@ export function createEolTagLister(
 ): (ctx: ReadContext, request: ListRequest) => Promise<EolTagPage> {
   const list = createLister(tags, ListTagsRequestSchema, pageTokens, [{ field: 'deprecated', values: ['true'] }]);
   return async (ctx, request) => {
-    const { messages, nextPageToken } = await list(ctx, request);
-    const page = messages as Tag[];
+    const { messages: page, nextPageToken } = await list(ctx, request);
     const uids = page.map(({ uid }) => uid);
     const repoNames = await findRepoNames(ctx, uids.map(parentOf));
     // A page has no private state, so that the times are read separately.
     const stored = await findAll(ctx.db, tags, uids);
-    const times = new Map(stored.map(({ uid, state }) => [uid, deprecatedSince(state)]));
+    const times = new Map<string, number | undefined>(stored.map(({ uid, state }) => [uid, deprecatedSince(state)]));
     return {
       tags: page.map(({ uid, name }) => ({
         uid,

@@ -1,5 +1,5 @@
 import { clone, create, equals } from '@bufbuild/protobuf';
-import { newUid } from '../../../base/uid.ts';
+import { newUid, type Uid } from '../../../base/uid.ts';
 import { type Tag, TagSchema } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import type { Stored } from '../../../resource/definition.ts';
 import { find, findReferringBelow } from '../../../resource/read.ts';
@@ -32,7 +32,7 @@ const HISTORY: BulkInsert = {
 };
 
 interface TargetRow extends Row {
-  readonly uid: string;
+  readonly uid: Uid;
   readonly digest: string;
 }
 
@@ -65,7 +65,7 @@ export async function releaseTag({ db, now, actor }: RegistryWrite, { parent, me
 /** Creates a tag, or moves it to another image. Returns the digest that it pointed to before. */
 export async function pointTag(
   write: RegistryWrite,
-  repo: string,
+  repo: Uid,
   name: string,
   digest: string,
   deprecated: boolean | undefined,
@@ -98,13 +98,6 @@ export async function changeTag(
   await db.run(MOVE, before.parent, old.name, message.digest);
   await db.insert(HISTORY, [before.parent, old.name, message.digest, now, actor]);
   return after;
-}
-
-/** Deletes a tag. Returns whether it existed. */
-export async function deleteTag(write: RegistryWrite, repo: string, name: string): Promise<boolean> {
-  const stored = await findTagForUpdate(write.db, repo, name);
-  if (stored) await deleteStoredTag(write, stored);
-  return stored !== undefined;
 }
 
 /** Deletes every tag that points to an image, before the image is deleted. */

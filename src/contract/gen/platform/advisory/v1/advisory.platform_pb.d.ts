@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_advisory_v1_advisory_platform: GenFile;
 
 /**
- * The images to report on, and the days.
+ * The images and the period to report on.
  *
  * @generated from message chainguard.platform.advisory.ResolvedVulnsReportFilter
  */
@@ -132,7 +132,7 @@ export declare type ResolvedVuln = Message<"chainguard.platform.advisory.Resolve
 export declare const ResolvedVulnSchema: GenMessage<ResolvedVuln>;
 
 /**
- * What is known of a vulnerability.
+ * What is known about a vulnerability itself, such as its severity.
  *
  * @generated from message chainguard.platform.advisory.VulnerabilityMetadata
  */
@@ -170,7 +170,7 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
 export declare const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetadata>;
 
 /**
- * Where more is written.
+ * A link to more information about a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.Reference
  */
@@ -193,7 +193,7 @@ export declare type Reference = Message<"chainguard.platform.advisory.Reference"
 export declare const ReferenceSchema: GenMessage<Reference>;
 
 /**
- * What can be read there.
+ * The type of a link, as defined by the OSV format.
  *
  * @generated from enum chainguard.platform.advisory.Reference.Type
  */
@@ -260,7 +260,7 @@ export enum Reference_Type {
 export declare const Reference_TypeSchema: GenEnum<Reference_Type>;
 
 /**
- * How bad somebody says it is.
+ * The severity of a vulnerability in one scoring system.
  *
  * @generated from message chainguard.platform.advisory.Severity
  */
@@ -283,7 +283,7 @@ export declare type Severity = Message<"chainguard.platform.advisory.Severity"> 
 export declare const SeveritySchema: GenMessage<Severity>;
 
 /**
- * By which measure.
+ * A scoring system.
  *
  * @generated from enum chainguard.platform.advisory.Severity.Type
  */
@@ -320,7 +320,7 @@ export enum Severity_Type {
 export declare const Severity_TypeSchema: GenEnum<Severity_Type>;
 
 /**
- * A vulnerability in the package of the document.
+ * An advisory of the package of the document.
  *
  * @generated from message chainguard.platform.advisory.Advisory
  */
@@ -353,7 +353,7 @@ export declare type Advisory = Message<"chainguard.platform.advisory.Advisory"> 
 export declare const AdvisorySchema: GenMessage<Advisory>;
 
 /**
- * All the advisories of one package.
+ * All advisories of one package.
  *
  * @generated from message chainguard.platform.advisory.Document
  */
@@ -376,7 +376,7 @@ export declare type Document = Message<"chainguard.platform.advisory.Document"> 
 export declare const DocumentSchema: GenMessage<Document>;
 
 /**
- * What became known of a vulnerability, and when.
+ * One event in the history of an advisory.
  *
  * @generated from message chainguard.platform.advisory.Event
  */
@@ -387,7 +387,7 @@ export declare type Event = Message<"chainguard.platform.advisory.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * What became known.
+   * The type of the event, and its details.
    *
    * @generated from oneof chainguard.platform.advisory.Event.data
    */
@@ -443,7 +443,7 @@ export declare type Event = Message<"chainguard.platform.advisory.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * The package is affected indeed.
+ * The package is affected.
  *
  * @generated from message chainguard.platform.advisory.TruePositiveDetermination
  */
@@ -536,7 +536,7 @@ export enum FalsePositiveDetermination_Type {
 export declare const FalsePositiveDetermination_TypeSchema: GenEnum<FalsePositiveDetermination_Type>;
 
 /**
- * A version of the package has it no more.
+ * A version without the vulnerability is available.
  *
  * @generated from message chainguard.platform.advisory.Fixed
  */
@@ -569,7 +569,7 @@ export declare type Fixed = Message<"chainguard.platform.advisory.Fixed"> & {
 export declare const FixedSchema: GenMessage<Fixed>;
 
 /**
- * Somebody noticed it.
+ * The vulnerability was detected.
  *
  * @generated from message chainguard.platform.advisory.Detection
  */
@@ -605,7 +605,7 @@ export declare type Detection = Message<"chainguard.platform.advisory.Detection"
 export declare const DetectionSchema: GenMessage<Detection>;
 
 /**
- * The National Vulnerability Database was asked.
+ * Detected by a search of the National Vulnerability Database.
  *
  * @generated from message chainguard.platform.advisory.Detection.DetectionTypeNVDAPI
  */
@@ -628,7 +628,7 @@ export declare type Detection_DetectionTypeNVDAPI = Message<"chainguard.platform
 export declare const Detection_DetectionTypeNVDAPISchema: GenMessage<Detection_DetectionTypeNVDAPI>;
 
 /**
- * A person noticed it.
+ * Detected by a person.
  *
  * @generated from message chainguard.platform.advisory.Detection.DetectionTypeManual
  */
@@ -642,7 +642,7 @@ export declare type Detection_DetectionTypeManual = Message<"chainguard.platform
 export declare const Detection_DetectionTypeManualSchema: GenMessage<Detection_DetectionTypeManual>;
 
 /**
- * A scanner noticed it.
+ * Detected by a scanner.
  *
  * @generated from message chainguard.platform.advisory.Detection.DetectionTypeScanV1
  */
@@ -710,7 +710,7 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
 export declare const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_DetectionTypeScanV1>;
 
 /**
- * Nobody is going to look into it.
+ * No analysis of the vulnerability is planned.
  *
  * @generated from message chainguard.platform.advisory.AnalysisNotPlanned
  */
@@ -728,7 +728,7 @@ export declare type AnalysisNotPlanned = Message<"chainguard.platform.advisory.A
 export declare const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned>;
 
 /**
- * Nobody is going to fix it.
+ * The package is affected, and no fix is planned.
  *
  * @generated from message chainguard.platform.advisory.FixNotPlanned
  */
@@ -746,7 +746,7 @@ export declare type FixNotPlanned = Message<"chainguard.platform.advisory.FixNot
 export declare const FixNotPlannedSchema: GenMessage<FixNotPlanned>;
 
 /**
- * The project itself has to fix it first.
+ * The package is affected until the authors of the component fix it.
  *
  * @generated from message chainguard.platform.advisory.PendingUpstreamFix
  */
@@ -764,7 +764,7 @@ export declare type PendingUpstreamFix = Message<"chainguard.platform.advisory.P
 export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix>;
 
 /**
- * Which documents to list.
+ * Filters of a list of documents.
  *
  * @generated from message chainguard.platform.advisory.DocumentFilter
  */
@@ -787,7 +787,7 @@ export declare type DocumentFilter = Message<"chainguard.platform.advisory.Docum
 export declare const DocumentFilterSchema: GenMessage<DocumentFilter>;
 
 /**
- * All the documents that were asked for.
+ * All documents that match the filter.
  *
  * @generated from message chainguard.platform.advisory.DocumentList
  */
@@ -805,7 +805,7 @@ export declare type DocumentList = Message<"chainguard.platform.advisory.Documen
 export declare const DocumentListSchema: GenMessage<DocumentList>;
 
 /**
- * Which vulnerabilities to list.
+ * Filters, order and page of a list of vulnerability metadata.
  *
  * @generated from message chainguard.platform.advisory.VulnerabilityMetadataFilter
  */
@@ -848,7 +848,7 @@ export declare type VulnerabilityMetadataFilter = Message<"chainguard.platform.a
 export declare const VulnerabilityMetadataFilterSchema: GenMessage<VulnerabilityMetadataFilter>;
 
 /**
- * A page of what is known.
+ * One page of vulnerability metadata.
  *
  * @generated from message chainguard.platform.advisory.VulnerabilityMetadataList
  */
@@ -881,13 +881,15 @@ export declare type VulnerabilityMetadataList = Message<"chainguard.platform.adv
 export declare const VulnerabilityMetadataListSchema: GenMessage<VulnerabilityMetadataList>;
 
 /**
- * Advisory documents, what is known of vulnerabilities, and which ones images have got rid of.
+ * Lists advisory documents, vulnerability metadata and resolved vulnerabilities.
  *
  * @generated from service chainguard.platform.advisory.SecurityAdvisory
  */
 export declare const SecurityAdvisory: GenService<{
   /**
-   * Lists the advisory documents of packages.
+   * Lists advisory documents, each with all advisories of one package. Without a token, the list
+   * contains the advisories of public groups. With a token, it also contains the advisories that
+   * the caller may list.
    *
    * @generated from rpc chainguard.platform.advisory.SecurityAdvisory.ListDocuments
    */
@@ -897,7 +899,9 @@ export declare const SecurityAdvisory: GenService<{
     output: typeof DocumentListSchema;
   },
   /**
-   * Lists what is known of vulnerabilities, whatever package they are in.
+   * Lists vulnerability metadata, such as severities. Without a token, the list contains the
+   * metadata of public groups. With a token, it also contains the metadata of groups at which the
+   * caller may list advisories.
    *
    * @generated from rpc chainguard.platform.advisory.SecurityAdvisory.ListVulnerabilityMetadata
    */
@@ -907,7 +911,8 @@ export declare const SecurityAdvisory: GenService<{
     output: typeof VulnerabilityMetadataListSchema;
   },
   /**
-   * Lists the vulnerabilities that images got rid of, day by day.
+   * Lists the vulnerabilities that were resolved in images, by day. For each tag, the image at
+   * `from` is compared with the image at `to`. A request covers at most 366 days and 100 tags.
    *
    * @generated from rpc chainguard.platform.advisory.SecurityAdvisory.ListResolvedVulnsReports
    */

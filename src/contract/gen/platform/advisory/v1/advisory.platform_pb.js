@@ -70,7 +70,7 @@ export const Reference_TypeSchema = /*@__PURE__*/
   enumDesc(file_platform_advisory_v1_advisory_platform, 5, 0);
 
 /**
- * What can be read there.
+ * The type of a link, as defined by the OSV format.
  *
  * @generated from enum chainguard.platform.advisory.Reference.Type
  */
@@ -91,7 +91,7 @@ export const Severity_TypeSchema = /*@__PURE__*/
   enumDesc(file_platform_advisory_v1_advisory_platform, 6, 0);
 
 /**
- * By which measure.
+ * A scoring system.
  *
  * @generated from enum chainguard.platform.advisory.Severity.Type
  */
@@ -232,7 +232,7 @@ export const VulnerabilityMetadataListSchema = /*@__PURE__*/
   messageDesc(file_platform_advisory_v1_advisory_platform, 20);
 
 /**
- * Advisory documents, what is known of vulnerabilities, and which ones images have got rid of.
+ * Lists advisory documents, vulnerability metadata and resolved vulnerabilities.
  *
  * @generated from service chainguard.platform.advisory.SecurityAdvisory
  */

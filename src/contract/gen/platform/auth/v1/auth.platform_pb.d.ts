@@ -20,7 +20,7 @@ export declare const file_platform_auth_v1_auth_platform: GenFile;
  */
 export declare type DeletionRequest = Message<"chainguard.platform.auth.DeletionRequest"> & {
   /**
-   * The uid of the calling identity.
+   * The uid of the identity of the caller.
    *
    * @generated from field: string id = 1;
    */
@@ -34,21 +34,21 @@ export declare type DeletionRequest = Message<"chainguard.platform.auth.Deletion
 export declare const DeletionRequestSchema: GenMessage<DeletionRequest>;
 
 /**
- * What lets a person in.
+ * The invite with which a person registers.
  *
  * @generated from message chainguard.platform.auth.RegistrationRequest
  */
 export declare type RegistrationRequest = Message<"chainguard.platform.auth.RegistrationRequest"> & {
   /**
-   * The code of an invite. Not needed by those who come from an identity provider.
+   * The code of an invite. Not needed with a token of an identity provider.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * The uid that the identity shall have. It follows from issuer and subject, as LookupIdentity tells,
-   * so any other is refused; it may be absent.
+   * The uid of the new identity; optional. It must be the uid that LookupIdentity returns for the
+   * issuer and subject of the token.
    *
    * @generated from field: string identity_id = 3;
    */
@@ -62,7 +62,7 @@ export declare type RegistrationRequest = Message<"chainguard.platform.auth.Regi
 export declare const RegistrationRequestSchema: GenMessage<RegistrationRequest>;
 
 /**
- * Who was registered.
+ * The identity that was registered.
  *
  * @generated from message chainguard.platform.auth.Session
  */
@@ -75,7 +75,7 @@ export declare type Session = Message<"chainguard.platform.auth.Session"> & {
   identity: string;
 
   /**
-   * The uid of the group that it was taken into.
+   * The uid of the group that the identity joined.
    *
    * @generated from field: string group = 2;
    */
@@ -89,62 +89,62 @@ export declare type Session = Message<"chainguard.platform.auth.Session"> & {
 export declare const SessionSchema: GenMessage<Session>;
 
 /**
- * A token explained.
+ * The identity and the token of the caller.
  *
  * @generated from message chainguard.platform.auth.WhoAmI
  */
 export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
   /**
-   * Who issued the token.
+   * The issuer of the token.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * The uid of the identity that it speaks for.
+   * The uid of the identity that the token authenticates.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * Whom it is meant for.
+   * The audience of the token.
    *
    * @generated from field: repeated string audience = 3;
    */
   audience: string[];
 
   /**
-   * When it ends.
+   * The time when the token expires.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 4;
    */
   expiry?: Timestamp | undefined;
 
   /**
-   * When it was issued.
+   * The time when the token was issued.
    *
    * @generated from field: google.protobuf.Timestamp issued_at = 5;
    */
   issuedAt?: Timestamp | undefined;
 
   /**
-   * One entry for each role binding, narrowed as the token is.
+   * One entry for each role of the identity at a group, restricted to the token scope.
    *
    * @generated from field: repeated chainguard.platform.auth.WhoAmI.Capability capabilities = 101;
    */
   capabilities: WhoAmI_Capability[];
 
   /**
-   * The e-mail address that the issuer has verified.
+   * The e-mail address, if the issuer has verified it.
    *
    * @generated from field: string email = 102;
    */
   email: string;
 
   /**
-   * What the token tells about the person.
+   * Details about the person from the token.
    *
    * @generated from field: chainguard.platform.auth.Profile profile = 103;
    */
@@ -158,7 +158,7 @@ export declare type WhoAmI = Message<"chainguard.platform.auth.WhoAmI"> & {
 export declare const WhoAmISchema: GenMessage<WhoAmI>;
 
 /**
- * A role on a group, and what it allows there and below.
+ * A role at a group, and the capabilities that it grants at the group and its descendants.
  *
  * @generated from message chainguard.platform.auth.WhoAmI.Capability
  */
@@ -174,7 +174,7 @@ export declare type WhoAmI_Capability = Message<"chainguard.platform.auth.WhoAmI
   role?: Role | undefined;
 
   /**
-   * Dotted names.
+   * The dotted names of the capabilities, such as `groups.list`.
    *
    * @generated from field: repeated string capabilities = 3;
    */
@@ -188,7 +188,7 @@ export declare type WhoAmI_Capability = Message<"chainguard.platform.auth.WhoAmI
 export declare const WhoAmI_CapabilitySchema: GenMessage<WhoAmI_Capability>;
 
 /**
- * What an issuer tells about a person.
+ * Details about a person, from the issuer of the token.
  *
  * @generated from message chainguard.platform.auth.Profile
  */
@@ -199,7 +199,7 @@ export declare type Profile = Message<"chainguard.platform.auth.Profile"> & {
   name: string;
 
   /**
-   * The URL of a picture.
+   * The URL of a picture of the person.
    *
    * @generated from field: string picture = 2;
    */
@@ -223,13 +223,13 @@ export declare type Profile = Message<"chainguard.platform.auth.Profile"> & {
 export declare const ProfileSchema: GenMessage<Profile>;
 
 /**
- * Names a headless login.
+ * Names a login that was started on another machine.
  *
  * @generated from message chainguard.platform.auth.GetHeadlessSessionRequest
  */
 export declare type GetHeadlessSessionRequest = Message<"chainguard.platform.auth.GetHeadlessSessionRequest"> & {
   /**
-   * The public key of the waiting machine.
+   * The public key of the machine that waits for the token.
    *
    * @generated from field: string code = 1;
    */
@@ -243,20 +243,20 @@ export declare type GetHeadlessSessionRequest = Message<"chainguard.platform.aut
 export declare const GetHeadlessSessionRequestSchema: GenMessage<GetHeadlessSessionRequest>;
 
 /**
- * A token that only the waiting machine can read.
+ * A token that only the waiting machine can decrypt.
  *
  * @generated from message chainguard.platform.auth.HeadlessSession
  */
 export declare type HeadlessSession = Message<"chainguard.platform.auth.HeadlessSession"> & {
   /**
-   * The other public key of the agreement.
+   * The public key of the server for the key agreement (ECDH).
    *
    * @generated from field: bytes ecdh_public_key = 1;
    */
   ecdhPublicKey: Uint8Array;
 
   /**
-   * The nonce, then the token, encrypted with the agreed key.
+   * The nonce, followed by the token that is encrypted with the agreed key.
    *
    * @generated from field: bytes encrypted_idtoken = 2;
    */
@@ -270,13 +270,14 @@ export declare type HeadlessSession = Message<"chainguard.platform.auth.Headless
 export declare const HeadlessSessionSchema: GenMessage<HeadlessSession>;
 
 /**
- * Who somebody is, and how people come and go.
+ * Describes the caller, and creates and deletes the identities of people.
  *
  * @generated from service chainguard.platform.auth.Auth
  */
 export declare const Auth: GenService<{
   /**
-   * Tells whether a token is good, whom it speaks for and what it allows. Any valid token will do.
+   * Verifies the token of the caller, and returns its identity and capabilities. Any valid token is
+   * accepted.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Validate
    */
@@ -286,9 +287,11 @@ export declare const Auth: GenService<{
     output: typeof WhoAmISchema;
   },
   /**
-   * Makes an identity for the person whose token of another issuer is in `authorization`, and takes
-   * them into a group: that of the invite whose code they give, or that of the identity provider
-   * which their token comes from. Doing it again changes nothing.
+   * Creates an identity for the person whose token is in `authorization`, and gives it a role at a
+   * group. The issuer of the token must be that of an identity provider on this server. With the
+   * code of an invite, the person gets the role of the invite at its group. Without a code, the
+   * person gets the default role of the identity provider at its group; the token must then have
+   * the client id of the identity provider as its audience. Repeating the call changes nothing.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Register
    */
@@ -298,7 +301,8 @@ export declare const Auth: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Fetches the encrypted token of a login that was started on another machine.
+   * Returns the encrypted token of a login that was started on another machine. This server does
+   * not implement it: the result is UNIMPLEMENTED.
    *
    * @generated from rpc chainguard.platform.auth.Auth.GetHeadlessSession
    */
@@ -308,8 +312,9 @@ export declare const Auth: GenService<{
     output: typeof HeadlessSessionSchema;
   },
   /**
-   * Deletes the caller's own identity with its role bindings. Only people can: an identity that
-   * belongs to a group is deleted by whoever manages the group.
+   * Deletes the identity of the caller and its role bindings. Only the identity of a person can be
+   * deleted in this way. To delete an identity that belongs to a group, use DeleteIdentity. A token
+   * that is restricted to scopes or capabilities is refused.
    *
    * @generated from rpc chainguard.platform.auth.Auth.Delete
    */

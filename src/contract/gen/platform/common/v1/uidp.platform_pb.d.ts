@@ -11,42 +11,42 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_platform_common_v1_uidp_platform: GenFile;
 
 /**
- * Narrows a list by place in the tree of uids. A uid is a path: `<root>/<child>/<grandchild>`.
- * The conditions that are set must all hold.
+ * Filters a list by the position in the resource tree. A uid is a path in this tree:
+ * `<root>/<child>/<grandchild>`. Several conditions are combined with AND.
  *
  * @generated from message chainguard.platform.common.UIDPFilter
  */
 export declare type UIDPFilter = Message<"chainguard.platform.common.UIDPFilter"> & {
   /**
-   * Everything on the way from this uid up to its root.
+   * Only ancestors of the resource with this uid.
    *
    * @generated from field: string ancestors_of = 1;
    */
   ancestorsOf: string;
 
   /**
-   * Everything below this uid, at any depth.
+   * Only descendants of the resource with this uid, at any depth.
    *
    * @generated from field: string descendants_of = 2;
    */
   descendantsOf: string;
 
   /**
-   * Everything directly below this uid.
+   * Only children of the resource with this uid.
    *
    * @generated from field: string children_of = 3;
    */
   childrenOf: string;
 
   /**
-   * Only what sits at the root, below nothing.
+   * Only resources without a parent.
    *
    * @generated from field: bool in_root = 4;
    */
   inRoot: boolean;
 
   /**
-   * Exactly these uids.
+   * Only resources with these uids.
    *
    * @generated from field: repeated string ids = 5;
    */

@@ -12,13 +12,14 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_events_v1_identities_platform: GenFile;
 
 /**
- * An identity that is proven by fixed keys.
+ * An identity that authenticates with static keys.
  *
  * @generated from message chainguard.platform.events.Identity
  */
 export declare type Identity = Message<"chainguard.platform.events.Identity"> & {
   /**
-   * In a request the group to create it in, which may be left out by who creates identities in one group only.
+   * The uid of the identity. In a request, it is the uid of the group to create the identity in. It
+   * may be omitted if the caller can create identities in one group only.
    *
    * @generated from field: string id = 1;
    */
@@ -35,7 +36,7 @@ export declare type Identity = Message<"chainguard.platform.events.Identity"> & 
   issuer: string;
 
   /**
-   * A JSON Web Key Set of public keys.
+   * The public keys as a JSON Web Key Set.
    *
    * @generated from field: string issuer_keys = 4;
    */
@@ -54,7 +55,7 @@ export declare type Identity = Message<"chainguard.platform.events.Identity"> & 
 export declare const IdentitySchema: GenMessage<Identity>;
 
 /**
- * What somebody says about themselves.
+ * Details about a person, entered by that person.
  *
  * @generated from message chainguard.platform.events.IdentityMetadata
  */
@@ -92,7 +93,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.events.Ident
 export declare const IdentityMetadataSchema: GenMessage<IdentityMetadata>;
 
 /**
- * What somebody answered when they first came.
+ * The answers of a person to the questions at sign-up.
  *
  * @generated from message chainguard.platform.events.IdentityMetadata.OnboardingQuestions
  */
@@ -170,13 +171,13 @@ export declare type IdentityMetadata_OnboardingQuestions = Message<"chainguard.p
 export declare const IdentityMetadata_OnboardingQuestionsSchema: GenMessage<IdentityMetadata_OnboardingQuestions>;
 
 /**
- * Identities that somebody else's keys prove, and what people say about themselves.
+ * Creates identities with static keys, and updates the metadata of the caller.
  *
  * @generated from service chainguard.platform.events.Identities
  */
 export declare const Identities: GenService<{
   /**
-   * Creates an identity that is proven by fixed keys, and named after its subject.
+   * Creates an identity that authenticates with static keys. It is named after its subject.
    *
    * @generated from rpc chainguard.platform.events.Identities.Create
    */
@@ -186,7 +187,7 @@ export declare const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Changes what the caller says about themselves; what is empty stays as it is.
+   * Updates the metadata of the identity of the caller. Empty fields do not change.
    *
    * @generated from rpc chainguard.platform.events.Identities.UpdateMetadata
    */

@@ -13,7 +13,7 @@ import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_events_v1_subscriptions_platform: GenFile;
 
 /**
- * A subscription to create, and where.
+ * A subscription to create, and its parent.
  *
  * @generated from message chainguard.platform.events.CreateSubscriptionRequest
  */
@@ -36,7 +36,7 @@ export declare type CreateSubscriptionRequest = Message<"chainguard.platform.eve
 export declare const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionRequest>;
 
 /**
- * An address that gets the events of a group.
+ * A sink for the events of a group and its descendants.
  *
  * @generated from message chainguard.platform.events.Subscription
  */
@@ -47,7 +47,8 @@ export declare type Subscription = Message<"chainguard.platform.events.Subscript
   id: string;
 
   /**
-   * Where events are sent: an https address.
+   * The HTTPS URL to which the server posts CloudEvents. At most 2048 characters, without a
+   * fragment.
    *
    * @generated from field: string sink = 2;
    */
@@ -61,7 +62,7 @@ export declare type Subscription = Message<"chainguard.platform.events.Subscript
 export declare const SubscriptionSchema: GenMessage<Subscription>;
 
 /**
- * All the subscriptions that were asked for.
+ * All subscriptions that match the filter.
  *
  * @generated from message chainguard.platform.events.SubscriptionList
  */
@@ -79,7 +80,7 @@ export declare type SubscriptionList = Message<"chainguard.platform.events.Subsc
 export declare const SubscriptionListSchema: GenMessage<SubscriptionList>;
 
 /**
- * Which subscriptions to list.
+ * Filters of a list of subscriptions.
  *
  * @generated from message chainguard.platform.events.SubscriptionFilter
  */
@@ -102,7 +103,7 @@ export declare type SubscriptionFilter = Message<"chainguard.platform.events.Sub
 export declare const SubscriptionFilterSchema: GenMessage<SubscriptionFilter>;
 
 /**
- * Names the subscription to end.
+ * Names the subscription to delete.
  *
  * @generated from message chainguard.platform.events.DeleteSubscriptionRequest
  */
@@ -120,13 +121,17 @@ export declare type DeleteSubscriptionRequest = Message<"chainguard.platform.eve
 export declare const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionRequest>;
 
 /**
- * Subscriptions send the events of a group to a webhook.
+ * Manages subscriptions, which deliver events to sinks. A subscription delivers the events of a
+ * group and all its descendants.
  *
  * @generated from service chainguard.platform.events.Subscriptions
  */
 export declare const Subscriptions: GenService<{
   /**
-   * Subscribes an address to the events of a group and below.
+   * Subscribes a sink to the events of a group and its descendants. The header
+   * `wharfinger-webhook-secret` of the response (over gRPC, the metadata) has the secret with which
+   * the sink verifies signatures. It is not returned again. A group can have at most 100
+   * subscriptions.
    *
    * @generated from rpc chainguard.platform.events.Subscriptions.Create
    */
@@ -136,7 +141,7 @@ export declare const Subscriptions: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Lists the subscriptions that the caller reaches.
+   * Lists the subscriptions that the caller has access to.
    *
    * @generated from rpc chainguard.platform.events.Subscriptions.List
    */
@@ -146,7 +151,7 @@ export declare const Subscriptions: GenService<{
     output: typeof SubscriptionListSchema;
   },
   /**
-   * Ends a subscription.
+   * Deletes a subscription. Nothing more is sent to its sink.
    *
    * @generated from rpc chainguard.platform.events.Subscriptions.Delete
    */

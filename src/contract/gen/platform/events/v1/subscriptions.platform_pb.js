@@ -50,7 +50,8 @@ export const DeleteSubscriptionRequestSchema = /*@__PURE__*/
   messageDesc(file_platform_events_v1_subscriptions_platform, 4);
 
 /**
- * Subscriptions send the events of a group to a webhook.
+ * Manages subscriptions, which deliver events to sinks. A subscription delivers the events of a
+ * group and all its descendants.
  *
  * @generated from service chainguard.platform.events.Subscriptions
  */

@@ -12,13 +12,13 @@ import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_iam_v1_account_associations_platform: GenFile;
 
 /**
- * The accounts of a group.
+ * The accounts of a group at other providers.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations
  */
 export declare type AccountAssociations = Message<"chainguard.platform.iam.AccountAssociations"> & {
   /**
-   * The uid of the group, and of this.
+   * The uid of the group. It also identifies the account association.
    *
    * @generated from field: string group = 1;
    */
@@ -67,13 +67,13 @@ export declare type AccountAssociations = Message<"chainguard.platform.iam.Accou
 export declare const AccountAssociationsSchema: GenMessage<AccountAssociations>;
 
 /**
- * An account with Amazon Web Services.
+ * An AWS account.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.Amazon
  */
 export declare type AccountAssociations_Amazon = Message<"chainguard.platform.iam.AccountAssociations.Amazon"> & {
   /**
-   * Twelve digits.
+   * The account number: 12 digits.
    *
    * @generated from field: string account = 1;
    */
@@ -87,7 +87,7 @@ export declare type AccountAssociations_Amazon = Message<"chainguard.platform.ia
 export declare const AccountAssociations_AmazonSchema: GenMessage<AccountAssociations_Amazon>;
 
 /**
- * A project of Google Cloud.
+ * A Google Cloud project.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.Google
  */
@@ -110,13 +110,13 @@ export declare type AccountAssociations_Google = Message<"chainguard.platform.ia
 export declare const AccountAssociations_GoogleSchema: GenMessage<AccountAssociations_Google>;
 
 /**
- * What the group installed on GitHub.
+ * Installations of GitHub Apps.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.GitHub
  */
 export declare type AccountAssociations_GitHub = Message<"chainguard.platform.iam.AccountAssociations.GitHub"> & {
   /**
-   * By the number of the GitHub app.
+   * The installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, chainguard.platform.iam.AccountAssociations.GitHubAppInstallations> app_installations = 2;
    */
@@ -130,7 +130,7 @@ export declare type AccountAssociations_GitHub = Message<"chainguard.platform.ia
 export declare const AccountAssociations_GitHubSchema: GenMessage<AccountAssociations_GitHub>;
 
 /**
- * Where one GitHub app is installed.
+ * All installations of one app.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.GitHubAppInstallations
  */
@@ -148,7 +148,7 @@ export declare type AccountAssociations_GitHubAppInstallations = Message<"chaing
 export declare const AccountAssociations_GitHubAppInstallationsSchema: GenMessage<AccountAssociations_GitHubAppInstallations>;
 
 /**
- * One installation of a GitHub app.
+ * One installation of an app.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.GitHubInstallation
  */
@@ -171,13 +171,13 @@ export declare type AccountAssociations_GitHubInstallation = Message<"chainguard
 export declare const AccountAssociations_GitHubInstallationSchema: GenMessage<AccountAssociations_GitHubInstallation>;
 
 /**
- * Identities that services of the platform act as.
+ * Service principals, and the identities as which they act.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.Chainguard
  */
 export declare type AccountAssociations_Chainguard = Message<"chainguard.platform.iam.AccountAssociations.Chainguard"> & {
   /**
-   * The uid of an identity, by the name of the service.
+   * The uid of an identity, by the name of the service principal.
    *
    * @generated from field: map<string, string> service_bindings = 1;
    */
@@ -191,7 +191,7 @@ export declare type AccountAssociations_Chainguard = Message<"chainguard.platfor
 export declare const AccountAssociations_ChainguardSchema: GenMessage<AccountAssociations_Chainguard>;
 
 /**
- * A tenant of Microsoft Azure.
+ * An Azure tenant.
  *
  * @generated from message chainguard.platform.iam.AccountAssociations.Azure
  */
@@ -202,7 +202,7 @@ export declare type AccountAssociations_Azure = Message<"chainguard.platform.iam
   tenantId: string;
 
   /**
-   * The client id, by the name of the service that uses it.
+   * The client id of an app registration, by the name of the service that uses it.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -216,7 +216,7 @@ export declare type AccountAssociations_Azure = Message<"chainguard.platform.iam
 export declare const AccountAssociations_AzureSchema: GenMessage<AccountAssociations_Azure>;
 
 /**
- * All the associations that were asked for.
+ * All account associations that match the filter.
  *
  * @generated from message chainguard.platform.iam.AccountAssociationsList
  */
@@ -234,20 +234,20 @@ export declare type AccountAssociationsList = Message<"chainguard.platform.iam.A
 export declare const AccountAssociationsListSchema: GenMessage<AccountAssociationsList>;
 
 /**
- * Which associations to list.
+ * Filters of a list of account associations.
  *
  * @generated from message chainguard.platform.iam.AccountAssociationsFilter
  */
 export declare type AccountAssociationsFilter = Message<"chainguard.platform.iam.AccountAssociationsFilter"> & {
   /**
-   * Only those of this group.
+   * Only the account association of the group with this uid.
    *
    * @generated from field: string group = 1;
    */
   group: string;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
@@ -261,7 +261,7 @@ export declare type AccountAssociationsFilter = Message<"chainguard.platform.iam
 export declare const AccountAssociationsFilterSchema: GenMessage<AccountAssociationsFilter>;
 
 /**
- * Names the group whose associations to delete.
+ * Names the group whose account association to delete.
  *
  * @generated from message chainguard.platform.iam.DeleteAccountAssociationsRequest
  */
@@ -279,7 +279,7 @@ export declare type DeleteAccountAssociationsRequest = Message<"chainguard.platf
 export declare const DeleteAccountAssociationsRequestSchema: GenMessage<DeleteAccountAssociationsRequest>;
 
 /**
- * What a check found.
+ * The result of a check.
  *
  * @generated from message chainguard.platform.iam.AccountAssociationsStatus
  */
@@ -334,7 +334,7 @@ export enum AccountAssociationsStatus_State {
 export declare const AccountAssociationsStatus_StateSchema: GenEnum<AccountAssociationsStatus_State>;
 
 /**
- * What to check.
+ * Names the group and the type of account to check.
  *
  * @generated from message chainguard.platform.iam.AccountAssociationsCheckRequest
  */
@@ -357,7 +357,7 @@ export declare type AccountAssociationsCheckRequest = Message<"chainguard.platfo
 export declare const AccountAssociationsCheckRequestSchema: GenMessage<AccountAssociationsCheckRequest>;
 
 /**
- * The sorts of accounts that can be checked.
+ * The types of accounts that can be checked.
  *
  * @generated from enum chainguard.platform.iam.AccountAssociationsCheckRequest.AccountType
  */
@@ -389,14 +389,14 @@ export enum AccountAssociationsCheckRequest_AccountType {
 export declare const AccountAssociationsCheckRequest_AccountTypeSchema: GenEnum<AccountAssociationsCheckRequest_AccountType>;
 
 /**
- * Account associations name the accounts that a group has with cloud providers and code hosts. A group has at
- * most one.
+ * Manages account associations, which name the accounts of a group at other providers. The
+ * providers are cloud providers and GitHub. A group has at most one account association.
  *
  * @generated from service chainguard.platform.iam.GroupAccountAssociations
  */
 export declare const GroupAccountAssociations: GenService<{
   /**
-   * Names the accounts of a group that has named none.
+   * Creates the account association of a group.
    *
    * @generated from rpc chainguard.platform.iam.GroupAccountAssociations.Create
    */
@@ -406,7 +406,7 @@ export declare const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Replaces all of a group's associations.
+   * Replaces the account association of a group.
    *
    * @generated from rpc chainguard.platform.iam.GroupAccountAssociations.Update
    */
@@ -416,7 +416,7 @@ export declare const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsSchema;
   },
   /**
-   * Lists the associations of the groups that the caller reaches.
+   * Lists the account associations that the caller has access to.
    *
    * @generated from rpc chainguard.platform.iam.GroupAccountAssociations.List
    */
@@ -426,7 +426,7 @@ export declare const GroupAccountAssociations: GenService<{
     output: typeof AccountAssociationsListSchema;
   },
   /**
-   * Forgets the accounts of a group.
+   * Deletes the account association of a group. The call also succeeds if there is none.
    *
    * @generated from rpc chainguard.platform.iam.GroupAccountAssociations.Delete
    */
@@ -436,7 +436,8 @@ export declare const GroupAccountAssociations: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Tells whether the accounts of one sort are set up so that they can be used.
+   * Checks whether an account association works with one provider. The result is always NotReady,
+   * because this server has no credentials to check an account at its provider.
    *
    * @generated from rpc chainguard.platform.iam.GroupAccountAssociations.Check
    */

@@ -125,7 +125,7 @@ export const AccountAssociationsCheckRequest_AccountTypeSchema = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_account_associations_platform, 5, 0);
 
 /**
- * The sorts of accounts that can be checked.
+ * The types of accounts that can be checked.
  *
  * @generated from enum chainguard.platform.iam.AccountAssociationsCheckRequest.AccountType
  */
@@ -133,8 +133,8 @@ export const AccountAssociationsCheckRequest_AccountType = /*@__PURE__*/
   tsEnum(AccountAssociationsCheckRequest_AccountTypeSchema);
 
 /**
- * Account associations name the accounts that a group has with cloud providers and code hosts. A group has at
- * most one.
+ * Manages account associations, which name the accounts of a group at other providers. The
+ * providers are cloud providers and GitHub. A group has at most one account association.
  *
  * @generated from service chainguard.platform.iam.GroupAccountAssociations
  */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_iam_v1_external_group_role_mappings_platform: GenFile;
 
 /**
- * A role for a group of an identity provider.
+ * Gives the members of an external group a role at a group.
  *
  * @generated from message chainguard.platform.iam.ExternalGroupRoleMapping
  */
@@ -29,7 +29,7 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
   identityProviderUidp: string;
 
   /**
-   * What the identity provider calls its group.
+   * The external group, as the tokens of the identity provider name it.
    *
    * @generated from field: string external_group_id = 3;
    */
@@ -41,7 +41,8 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
   roleUidp: string;
 
   /**
-   * The uid of the group where the role is held.
+   * The uid of the group at which the members get the role. By default, it is the group of the
+   * identity provider.
    *
    * @generated from field: string scope = 5;
    */
@@ -60,7 +61,7 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
 export declare const ExternalGroupRoleMappingSchema: GenMessage<ExternalGroupRoleMapping>;
 
 /**
- * All the mappings that were asked for.
+ * All mappings that match the filter.
  *
  * @generated from message chainguard.platform.iam.ExternalGroupRoleMappingList
  */
@@ -78,7 +79,7 @@ export declare type ExternalGroupRoleMappingList = Message<"chainguard.platform.
 export declare const ExternalGroupRoleMappingListSchema: GenMessage<ExternalGroupRoleMappingList>;
 
 /**
- * Which mappings to list.
+ * Filters of a list of mappings.
  *
  * @generated from message chainguard.platform.iam.ExternalGroupRoleMappingFilter
  */
@@ -89,7 +90,7 @@ export declare type ExternalGroupRoleMappingFilter = Message<"chainguard.platfor
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of this identity provider.
+   * Only mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uidp = 2;
    */
@@ -103,7 +104,7 @@ export declare type ExternalGroupRoleMappingFilter = Message<"chainguard.platfor
 export declare const ExternalGroupRoleMappingFilterSchema: GenMessage<ExternalGroupRoleMappingFilter>;
 
 /**
- * A mapping to create, and the identity provider it belongs to.
+ * A mapping to create, and its identity provider.
  *
  * @generated from message chainguard.platform.iam.CreateExternalGroupRoleMappingRequest
  */
@@ -126,7 +127,7 @@ export declare type CreateExternalGroupRoleMappingRequest = Message<"chainguard.
 export declare const CreateExternalGroupRoleMappingRequestSchema: GenMessage<CreateExternalGroupRoleMappingRequest>;
 
 /**
- * Names the mapping to find.
+ * Names the mapping to return.
  *
  * @generated from message chainguard.platform.iam.GetExternalGroupRoleMappingRequest
  */
@@ -162,7 +163,7 @@ export declare type DeleteExternalGroupRoleMappingRequest = Message<"chainguard.
 export declare const DeleteExternalGroupRoleMappingRequestSchema: GenMessage<DeleteExternalGroupRoleMappingRequest>;
 
 /**
- * Names the mappings to delete, and the identity provider they all belong to.
+ * Names the mappings to delete, and their identity provider.
  *
  * @generated from message chainguard.platform.iam.BatchDeleteExternalGroupRoleMappingsRequest
  */
@@ -208,13 +209,15 @@ export declare type BatchDeleteExternalGroupRoleMappingsResponse = Message<"chai
 export declare const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<BatchDeleteExternalGroupRoleMappingsResponse>;
 
 /**
- * Mappings give a role to everybody whom an identity provider puts into one of its own groups.
+ * Manages mappings of external groups to roles. An external group is a group in the tokens of an
+ * identity provider. A member gets the role with an access token that was issued for such a token.
  *
  * @generated from service chainguard.platform.iam.ExternalGroupRoleMappings
  */
 export declare const ExternalGroupRoleMappings: GenService<{
   /**
-   * Creates a mapping below an identity provider. The caller needs every capability of the role.
+   * Creates a mapping for an identity provider. The caller must hold all capabilities of the role
+   * at the scope of the mapping.
    *
    * @generated from rpc chainguard.platform.iam.ExternalGroupRoleMappings.Create
    */
@@ -224,7 +227,7 @@ export declare const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Finds a mapping by its uid.
+   * Returns one mapping.
    *
    * @generated from rpc chainguard.platform.iam.ExternalGroupRoleMappings.Get
    */
@@ -234,7 +237,7 @@ export declare const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Lists the mappings that the caller reaches.
+   * Lists the mappings that the caller has access to.
    *
    * @generated from rpc chainguard.platform.iam.ExternalGroupRoleMappings.List
    */
@@ -244,7 +247,7 @@ export declare const ExternalGroupRoleMappings: GenService<{
     output: typeof ExternalGroupRoleMappingListSchema;
   },
   /**
-   * Deletes a mapping. Whoever had the role only by it loses it at once.
+   * Deletes a mapping. Members of the external group lose the role with their next request.
    *
    * @generated from rpc chainguard.platform.iam.ExternalGroupRoleMappings.Delete
    */
@@ -254,7 +257,7 @@ export declare const ExternalGroupRoleMappings: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes several mappings of one identity provider, and passes over those that are gone.
+   * Deletes up to 200 mappings of one identity provider. Mappings that do not exist are ignored.
    *
    * @generated from rpc chainguard.platform.iam.ExternalGroupRoleMappings.BatchDelete
    */

@@ -71,7 +71,8 @@ export const BatchDeleteExternalGroupRoleMappingsResponseSchema = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_external_group_role_mappings_platform, 7);
 
 /**
- * Mappings give a role to everybody whom an identity provider puts into one of its own groups.
+ * Manages mappings of external groups to roles. An external group is a group in the tokens of an
+ * identity provider. A member gets the role with an access token that was issued for such a token.
  *
  * @generated from service chainguard.platform.iam.ExternalGroupRoleMappings
  */

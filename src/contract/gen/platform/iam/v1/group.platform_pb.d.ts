@@ -13,13 +13,13 @@ import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_iam_v1_group_platform: GenFile;
 
 /**
- * A place in the tree.
+ * A node of the resource tree. A role at a group also applies to all its descendants.
  *
  * @generated from message chainguard.platform.iam.Group
  */
 export declare type Group = Message<"chainguard.platform.iam.Group"> & {
   /**
-   * The uid.
+   * The uid of the group.
    *
    * @generated from field: string id = 1;
    */
@@ -36,28 +36,28 @@ export declare type Group = Message<"chainguard.platform.iam.Group"> & {
   description: string;
 
   /**
-   * How many resources of a kind the group may hold, by kind. A kind that is absent has no limit.
+   * The maximum number of resources in the group, by kind. A kind that is absent has no limit.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * Whether the organization has proven its name.
+   * Whether the organization is verified. Only a verified organization is found by LookupGroup.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * What sort of organization this is; only for groups without a parent.
+   * The kind of organization. Only for groups without a parent.
    *
    * @generated from field: chainguard.platform.iam.OrgKind kind = 6;
    */
   kind: OrgKind;
 
   /**
-   * How far the organization is set up; only for groups without a parent.
+   * The status of the organization. Only for groups without a parent.
    *
    * @generated from field: chainguard.platform.iam.OrgStatus status = 7;
    */
@@ -71,7 +71,7 @@ export declare type Group = Message<"chainguard.platform.iam.Group"> & {
 export declare const GroupSchema: GenMessage<Group>;
 
 /**
- * All the groups that were asked for.
+ * All groups that match the filter.
  *
  * @generated from message chainguard.platform.iam.GroupList
  */
@@ -89,27 +89,27 @@ export declare type GroupList = Message<"chainguard.platform.iam.GroupList"> & {
 export declare const GroupListSchema: GenMessage<GroupList>;
 
 /**
- * Which groups to list.
+ * Filters of a list of groups.
  *
  * @generated from message chainguard.platform.iam.GroupFilter
  */
 export declare type GroupFilter = Message<"chainguard.platform.iam.GroupFilter"> & {
   /**
-   * Only the one with this uid.
+   * Only the group with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 2;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 3;
    */
@@ -123,13 +123,13 @@ export declare type GroupFilter = Message<"chainguard.platform.iam.GroupFilter">
 export declare const GroupFilterSchema: GenMessage<GroupFilter>;
 
 /**
- * A group to create, and where.
+ * A group to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.CreateGroupRequest
  */
 export declare type CreateGroupRequest = Message<"chainguard.platform.iam.CreateGroupRequest"> & {
   /**
-   * The uid of the group to create it in; empty for a new organization.
+   * The uid of the parent of the new group. When empty, an organization is created.
    *
    * @generated from field: string parent = 1;
    */
@@ -166,7 +166,7 @@ export declare type DeleteGroupRequest = Message<"chainguard.platform.iam.Delete
 export declare const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest>;
 
 /**
- * Asks for the organization of the caller's own domain.
+ * An empty request. The organization is found by the token of the caller.
  *
  * @generated from message chainguard.platform.iam.LookupGroupRequest
  */
@@ -198,7 +198,7 @@ export declare type LookupGroupResponse = Message<"chainguard.platform.iam.Looku
 export declare const LookupGroupResponseSchema: GenMessage<LookupGroupResponse>;
 
 /**
- * Names the group to be let into.
+ * Names the group to request access to.
  *
  * @generated from message chainguard.platform.iam.RequestGroupAccessRequest
  */
@@ -216,7 +216,7 @@ export declare type RequestGroupAccessRequest = Message<"chainguard.platform.iam
 export declare const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessRequest>;
 
 /**
- * The owners have been asked.
+ * An empty response. The request was stored for the owners.
  *
  * @generated from message chainguard.platform.iam.RequestGroupAccessResponse
  */
@@ -230,7 +230,7 @@ export declare type RequestGroupAccessResponse = Message<"chainguard.platform.ia
 export declare const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse>;
 
 /**
- * Asks about the caller.
+ * An empty request. The caller is the identity of the token.
  *
  * @generated from message chainguard.platform.iam.CheckEligibilityRequest
  */
@@ -244,7 +244,7 @@ export declare type CheckEligibilityRequest = Message<"chainguard.platform.iam.C
 export declare const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest>;
 
 /**
- * Whether the caller may found an organization.
+ * Whether the caller may create an organization.
  *
  * @generated from message chainguard.platform.iam.CheckEligibilityResponse
  */
@@ -262,7 +262,7 @@ export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.
 export declare const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse>;
 
 /**
- * How far an organization is set up.
+ * The status of an organization.
  *
  * @generated from enum chainguard.platform.iam.OrgStatus
  */
@@ -273,21 +273,21 @@ export enum OrgStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Being set up.
+   * The organization is being set up.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
   INITIALIZING = 1,
 
   /**
-   * In use.
+   * The organization is ready for use.
    *
    * @generated from enum value: ORG_STATUS_READY = 2;
    */
   READY = 2,
 
   /**
-   * Out of use for now.
+   * The organization is suspended.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -300,7 +300,7 @@ export enum OrgStatus {
 export declare const OrgStatusSchema: GenEnum<OrgStatus>;
 
 /**
- * What sort of organization it is.
+ * The kind of an organization.
  *
  * @generated from enum chainguard.platform.iam.OrgKind
  */
@@ -342,13 +342,15 @@ export enum OrgKind {
 export declare const OrgKindSchema: GenEnum<OrgKind>;
 
 /**
- * Groups form a tree and hold everything else. A group without a parent is an organization.
+ * Manages groups, the nodes of the resource tree. All other resources belong to a group. A group
+ * without a parent is an organization.
  *
  * @generated from service chainguard.platform.iam.Groups
  */
 export declare const Groups: GenService<{
   /**
-   * Creates a group below `parent`, or a new organization when there is none.
+   * Creates a group in `parent`, or an organization if there is no parent. The caller that creates
+   * an organization becomes its owner.
    *
    * @generated from rpc chainguard.platform.iam.Groups.Create
    */
@@ -358,7 +360,7 @@ export declare const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Replaces name and description of a group.
+   * Replaces the fields of a group, such as its name and description.
    *
    * @generated from rpc chainguard.platform.iam.Groups.Update
    */
@@ -368,7 +370,7 @@ export declare const Groups: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Lists the groups that the caller reaches.
+   * Lists the groups that the caller has access to.
    *
    * @generated from rpc chainguard.platform.iam.Groups.List
    */
@@ -378,7 +380,8 @@ export declare const Groups: GenService<{
     output: typeof GroupListSchema;
   },
   /**
-   * Deletes a group that holds nothing.
+   * Deletes a group that has no children. A group with children is refused with
+   * FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.Groups.Delete
    */
@@ -388,7 +391,9 @@ export declare const Groups: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Finds the organization that the caller could ask to join.
+   * Finds an organization that the caller may request access to. It is verified, has an identity
+   * provider with the issuer of the caller, and the caller has no role in it yet. If none matches,
+   * the error is NOT_FOUND, whatever the reason.
    *
    * @generated from rpc chainguard.platform.iam.Groups.LookupGroup
    */
@@ -398,7 +403,8 @@ export declare const Groups: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of a group for access to it.
+   * Requests access to a group from its owners. A second request within 24 hours is refused with
+   * RESOURCE_EXHAUSTED.
    *
    * @generated from rpc chainguard.platform.iam.Groups.RequestGroupAccess
    */
@@ -408,7 +414,7 @@ export declare const Groups: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller may create an organization of its own.
+   * Checks whether the caller may create an organization.
    *
    * @generated from rpc chainguard.platform.iam.Groups.CheckEligibility
    */

@@ -13,7 +13,7 @@ import type { Role } from "./role.platform_pb.js";
 export declare const file_platform_iam_v1_group_invites_platform: GenFile;
 
 /**
- * Who wants to join, and by which code.
+ * A registration with the code of an invite.
  *
  * @generated from message chainguard.platform.iam.RegistrationRequest
  */
@@ -43,7 +43,7 @@ export declare type RegistrationRequest = Message<"chainguard.platform.iam.Regis
 export declare const RegistrationRequestSchema: GenMessage<RegistrationRequest>;
 
 /**
- * A person with the code of an invite.
+ * The registration of a person.
  *
  * @generated from message chainguard.platform.iam.RegistrationRequest.Human
  */
@@ -61,7 +61,7 @@ export declare type RegistrationRequest_Human = Message<"chainguard.platform.iam
 export declare const RegistrationRequest_HumanSchema: GenMessage<RegistrationRequest_Human>;
 
 /**
- * A cluster with the code of an invite.
+ * The registration of a cluster.
  *
  * @generated from message chainguard.platform.iam.RegistrationRequest.Cluster
  */
@@ -84,7 +84,7 @@ export declare type RegistrationRequest_Cluster = Message<"chainguard.platform.i
 export declare const RegistrationRequest_ClusterSchema: GenMessage<RegistrationRequest_Cluster>;
 
 /**
- * A new invite.
+ * A new invite, with its code.
  *
  * @generated from message chainguard.platform.iam.GroupInvite
  */
@@ -110,7 +110,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.GroupInvite">
   role?: Role | undefined;
 
   /**
-   * What to hand to whoever is invited. It is never shown again.
+   * The code to send to the invited person. It is not returned again.
    *
    * @generated from field: string code = 5;
    */
@@ -124,7 +124,7 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.GroupInvite">
 export declare const GroupInviteSchema: GenMessage<GroupInvite>;
 
 /**
- * An invite as it is shown later.
+ * An existing invite, without its code.
  *
  * @generated from message chainguard.platform.iam.StoredGroupInvite
  */
@@ -172,7 +172,7 @@ export declare type StoredGroupInvite = Message<"chainguard.platform.iam.StoredG
 export declare const StoredGroupInviteSchema: GenMessage<StoredGroupInvite>;
 
 /**
- * All the invites that were asked for.
+ * All invites that match the filter.
  *
  * @generated from message chainguard.platform.iam.GroupInviteList
  */
@@ -190,7 +190,7 @@ export declare type GroupInviteList = Message<"chainguard.platform.iam.GroupInvi
 export declare const GroupInviteListSchema: GenMessage<GroupInviteList>;
 
 /**
- * An invite to create.
+ * An invite to create, and its group.
  *
  * @generated from message chainguard.platform.iam.GroupInviteRequest
  */
@@ -203,28 +203,28 @@ export declare type GroupInviteRequest = Message<"chainguard.platform.iam.GroupI
   group: string;
 
   /**
-   * How long the invite holds.
+   * How long the invite is valid, at most 30 days.
    *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: Duration | undefined;
 
   /**
-   * The uid of the role to join with.
+   * The uid of the role that the invite gives.
    *
    * @generated from field: string role = 3;
    */
   role: string;
 
   /**
-   * Only somebody with this address may use it.
+   * The e-mail address that may use the invite. When empty, any person with the code may use it.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * Whether the first who joins uses it up.
+   * Whether the invite is deleted when it is used for the first time.
    *
    * @generated from field: bool single_use = 5;
    */
@@ -256,13 +256,13 @@ export declare type DeleteGroupInviteRequest = Message<"chainguard.platform.iam.
 export declare const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest>;
 
 /**
- * Which invites to list.
+ * Filters of a list of invites.
  *
  * @generated from message chainguard.platform.iam.GroupInviteFilter
  */
 export declare type GroupInviteFilter = Message<"chainguard.platform.iam.GroupInviteFilter"> & {
   /**
-   * Only those of this group.
+   * Only invites to the group with this uid.
    *
    * @generated from field: string group = 1;
    */
@@ -274,7 +274,7 @@ export declare type GroupInviteFilter = Message<"chainguard.platform.iam.GroupIn
   id: string;
 
   /**
-   * Only the one with this key.
+   * Only the invite with this key id.
    *
    * @generated from field: string key_id = 3;
    */
@@ -288,13 +288,15 @@ export declare type GroupInviteFilter = Message<"chainguard.platform.iam.GroupIn
 export declare const GroupInviteFilterSchema: GenMessage<GroupInviteFilter>;
 
 /**
- * Invites let somebody who has their code join a group with a role.
+ * Manages invites, with which people join a group. A person sends the code of an invite to
+ * Auth/Register and gets the role of the invite.
  *
  * @generated from service chainguard.platform.iam.GroupInvites
  */
 export declare const GroupInvites: GenService<{
   /**
-   * Creates an invite. The code is shown this once.
+   * Creates an invite and returns its code. The code is not returned again. The caller must hold
+   * all capabilities of the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.GroupInvites.Create
    */
@@ -304,7 +306,8 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Creates an organization, whose name `group` holds, and an invite to it.
+   * Creates an organization and an invite to it in one transaction. `group` is the name of the
+   * organization.
    *
    * @generated from rpc chainguard.platform.iam.GroupInvites.CreateWithGroup
    */
@@ -314,7 +317,7 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Lists the invites that the caller reaches, without their codes.
+   * Lists the invites that the caller has access to, without their codes.
    *
    * @generated from rpc chainguard.platform.iam.GroupInvites.List
    */
@@ -324,7 +327,7 @@ export declare const GroupInvites: GenService<{
     output: typeof GroupInviteListSchema;
   },
   /**
-   * Deletes an invite; its code is worthless from then on.
+   * Deletes an invite. Its code can no longer be used.
    *
    * @generated from rpc chainguard.platform.iam.GroupInvites.Delete
    */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_iam_v1_identity_platform: GenFile;
 
 /**
- * Somebody who calls.
+ * A person or a machine that calls the API, and the tokens that authenticate it.
  *
  * @generated from message chainguard.platform.iam.Identity
  */
@@ -49,7 +49,7 @@ export declare type Identity = Message<"chainguard.platform.iam.Identity"> & {
   lastSeen?: Timestamp | undefined;
 
   /**
-   * How the identity is proven.
+   * How the identity authenticates.
    *
    * @generated from oneof chainguard.platform.iam.Identity.relationship
    */
@@ -87,7 +87,7 @@ export declare type Identity = Message<"chainguard.platform.iam.Identity"> & {
 export declare const IdentitySchema: GenMessage<Identity>;
 
 /**
- * Proven by a token of another issuer, whose claims all match.
+ * Authentication by an OIDC token whose claims match. Patterns are RE2 expressions.
  *
  * @generated from message chainguard.platform.iam.Identity.ClaimMatch
  */
@@ -103,7 +103,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.Ident
     case: "issuer";
   } | {
     /**
-     * A regular expression for the whole issuer.
+     * A pattern that must match the whole `iss` claim.
      *
      * @generated from field: string issuer_pattern = 2;
      */
@@ -122,7 +122,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.Ident
     case: "subject";
   } | {
     /**
-     * A regular expression for the whole subject.
+     * A pattern that must match the whole `sub` claim.
      *
      * @generated from field: string subject_pattern = 4;
      */
@@ -141,7 +141,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.Ident
     case: "audience";
   } | {
     /**
-     * A regular expression for one whole audience.
+     * A pattern that must match one whole value of the `aud` claim.
      *
      * @generated from field: string audience_pattern = 6;
      */
@@ -155,7 +155,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.Ident
   claims: { [key: string]: string };
 
   /**
-   * Regular expressions for whole values, by the name of the claim.
+   * Patterns that must match the whole values of further claims, by the name of the claim.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -169,7 +169,8 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.Ident
 export declare const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch>;
 
 /**
- * Proven by a token that one of these keys signed, for issuers nobody can reach.
+ * Authentication by a token that is signed with one of these keys. For issuers whose keys the
+ * server cannot fetch.
  *
  * @generated from message chainguard.platform.iam.Identity.StaticKeys
  */
@@ -185,7 +186,7 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.Ident
   subject: string;
 
   /**
-   * A JSON Web Key Set of public keys.
+   * The public keys as a JSON Web Key Set.
    *
    * @generated from field: string issuer_keys = 4;
    */
@@ -209,7 +210,7 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.Ident
 export declare const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys>;
 
 /**
- * Proven by a call to Amazon that only this identity could sign.
+ * Authentication by AWS. It is only stored: this server does not support the login yet.
  *
  * @generated from message chainguard.platform.iam.Identity.AWSIdentity
  */
@@ -261,7 +262,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.Iden
 export declare const Identity_AWSIdentitySchema: GenMessage<Identity_AWSIdentity>;
 
 /**
- * An identity to create, and where.
+ * An identity to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.CreateIdentityRequest
  */
@@ -302,7 +303,7 @@ export declare type DeleteIdentityRequest = Message<"chainguard.platform.iam.Del
 export declare const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest>;
 
 /**
- * All the identities that were asked for.
+ * All identities that match the filter.
  *
  * @generated from message chainguard.platform.iam.IdentityList
  */
@@ -320,7 +321,7 @@ export declare type IdentityList = Message<"chainguard.platform.iam.IdentityList
 export declare const IdentityListSchema: GenMessage<IdentityList>;
 
 /**
- * Which identities to list.
+ * Filters of a list of identities.
  *
  * @generated from message chainguard.platform.iam.IdentityFilter
  */
@@ -343,7 +344,7 @@ export declare type IdentityFilter = Message<"chainguard.platform.iam.IdentityFi
 export declare const IdentityFilterSchema: GenMessage<IdentityFilter>;
 
 /**
- * The issuer and the subject to find.
+ * Names an issuer and a subject.
  *
  * @generated from message chainguard.platform.iam.LookupRequest
  */
@@ -366,7 +367,7 @@ export declare type LookupRequest = Message<"chainguard.platform.iam.LookupReque
 export declare const LookupRequestSchema: GenMessage<LookupRequest>;
 
 /**
- * Services of the platform that a group may let in.
+ * Parts of the service that act as identities. Account associations refer to them by name.
  *
  * @generated from enum chainguard.platform.iam.ServicePrincipal
  */
@@ -448,13 +449,14 @@ export enum ServicePrincipal {
 export declare const ServicePrincipalSchema: GenEnum<ServicePrincipal>;
 
 /**
- * Identities are whoever calls: people, pipelines and services.
+ * Manages identities, the people and machines that call the API. An identity declares which tokens
+ * authenticate it.
  *
  * @generated from service chainguard.platform.iam.Identities
  */
 export declare const Identities: GenService<{
   /**
-   * Creates an identity under a group.
+   * Creates an identity in a group. It can have roles only at this group and its descendants.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Create
    */
@@ -464,7 +466,8 @@ export declare const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Replaces an identity.
+   * Replaces the fields of an identity. To change how it authenticates, the caller must hold all
+   * capabilities of its roles.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Update
    */
@@ -474,7 +477,7 @@ export declare const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Lists the identities that the caller reaches.
+   * Lists the identities that the caller has access to.
    *
    * @generated from rpc chainguard.platform.iam.Identities.List
    */
@@ -484,7 +487,8 @@ export declare const Identities: GenService<{
     output: typeof IdentityListSchema;
   },
   /**
-   * Finds the uid of the caller's own identity, also before it has registered.
+   * Returns the uid of the person with an issuer and a subject. The uid is the same before and
+   * after the person registers.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Lookup
    */
@@ -494,7 +498,7 @@ export declare const Identities: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity, and its role bindings with it.
+   * Deletes an identity and its role bindings.
    *
    * @generated from rpc chainguard.platform.iam.Identities.Delete
    */

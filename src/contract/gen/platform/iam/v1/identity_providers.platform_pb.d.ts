@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_iam_v1_identity_providers_platform: GenFile;
 
 /**
- * A directory that people log in by.
+ * An OIDC issuer with which people log in.
  *
  * @generated from message chainguard.platform.iam.IdentityProvider
  */
@@ -34,7 +34,8 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.Identity
   description: string;
 
   /**
-   * The uid of the role that everybody gets who logs in through it.
+   * The uid of the role that a person gets at the first registration through this identity
+   * provider.
    *
    * @generated from field: string default_role = 4;
    */
@@ -52,7 +53,7 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.Identity
   } | { case: undefined; value?: undefined };
 
   /**
-   * Provisioning over SCIM. It has methods of its own; in a write it is passed over.
+   * The state of provisioning over SCIM. Ignored in requests; other methods change it.
    *
    * @generated from field: chainguard.platform.iam.IdentityProvider.SCIM scim = 21;
    */
@@ -66,7 +67,7 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.Identity
 export declare const IdentityProviderSchema: GenMessage<IdentityProvider>;
 
 /**
- * An OpenID Connect provider.
+ * The configuration of the login at an OIDC issuer.
  *
  * @generated from message chainguard.platform.iam.IdentityProvider.OIDC
  */
@@ -82,7 +83,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.Ide
   clientId: string;
 
   /**
-   * Never shown.
+   * The client secret, which is never returned.
    *
    * @generated from field: string client_secret = 3;
    */
@@ -94,7 +95,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.Ide
   additionalScopes: string[];
 
   /**
-   * The claim that lists the groups of a person.
+   * The claim that lists the groups of a person. External group role mappings use it.
    *
    * @generated from field: string groups_claim = 5;
    */
@@ -118,7 +119,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.Ide
 export declare const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC>;
 
 /**
- * Which claim of a login is the external id of a provisioned person.
+ * The claim that equals the external id in SCIM.
  *
  * @generated from enum chainguard.platform.iam.IdentityProvider.OIDC.CorrelationRule
  */
@@ -145,7 +146,7 @@ export enum IdentityProvider_OIDC_CorrelationRule {
 export declare const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvider_OIDC_CorrelationRule>;
 
 /**
- * How provisioning over SCIM stands.
+ * Provisioning of users and groups by the directory of the organization (RFC 7644).
  *
  * @generated from message chainguard.platform.iam.IdentityProvider.SCIM
  */
@@ -188,7 +189,7 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.Ide
 export declare const IdentityProvider_SCIMSchema: GenMessage<IdentityProvider_SCIM>;
 
 /**
- * How the token stands.
+ * The state of the SCIM token.
  *
  * @generated from enum chainguard.platform.iam.IdentityProvider.SCIM.CredentialState
  */
@@ -230,7 +231,7 @@ export enum IdentityProvider_SCIM_CredentialState {
 export declare const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvider_SCIM_CredentialState>;
 
 /**
- * An identity provider to create, and where.
+ * An identity provider to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.CreateIdentityProviderRequest
  */
@@ -271,7 +272,7 @@ export declare type DeleteIdentityProviderRequest = Message<"chainguard.platform
 export declare const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProviderRequest>;
 
 /**
- * Which identity providers to list.
+ * Filters of a list of identity providers.
  *
  * @generated from message chainguard.platform.iam.IdentityProviderFilter
  */
@@ -299,7 +300,7 @@ export declare type IdentityProviderFilter = Message<"chainguard.platform.iam.Id
 export declare const IdentityProviderFilterSchema: GenMessage<IdentityProviderFilter>;
 
 /**
- * All the identity providers that were asked for.
+ * All identity providers that match the filter.
  *
  * @generated from message chainguard.platform.iam.IdentityProviderList
  */
@@ -317,7 +318,7 @@ export declare type IdentityProviderList = Message<"chainguard.platform.iam.Iden
 export declare const IdentityProviderListSchema: GenMessage<IdentityProviderList>;
 
 /**
- * The identity provider to issue a token for, and how long it lives.
+ * Names the identity provider, and the lifetime of the token.
  *
  * @generated from message chainguard.platform.iam.GenerateScimTokenRequest
  */
@@ -345,7 +346,7 @@ export declare type GenerateScimTokenRequest = Message<"chainguard.platform.iam.
 export declare const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest>;
 
 /**
- * The token, this once.
+ * The first SCIM token. It is not returned again.
  *
  * @generated from message chainguard.platform.iam.GenerateScimTokenResponse
  */
@@ -383,7 +384,7 @@ export declare type GenerateScimTokenResponse = Message<"chainguard.platform.iam
 export declare const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenResponse>;
 
 /**
- * The identity provider to issue another token for, and how long the previous one lives on.
+ * Names the identity provider, the overlap, and the lifetime of the new token.
  *
  * @generated from message chainguard.platform.iam.RegenerateScimTokenRequest
  */
@@ -421,7 +422,7 @@ export declare type RegenerateScimTokenRequest = Message<"chainguard.platform.ia
 export declare const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenRequest>;
 
 /**
- * The new token, this once.
+ * The new SCIM token. It is not returned again.
  *
  * @generated from message chainguard.platform.iam.RegenerateScimTokenResponse
  */
@@ -469,7 +470,7 @@ export declare type RegenerateScimTokenResponse = Message<"chainguard.platform.i
 export declare const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenResponse>;
 
 /**
- * Names the identity provider whose tokens to end.
+ * Names the identity provider whose SCIM tokens to revoke.
  *
  * @generated from message chainguard.platform.iam.RevokeScimTokenRequest
  */
@@ -487,7 +488,7 @@ export declare type RevokeScimTokenRequest = Message<"chainguard.platform.iam.Re
 export declare const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest>;
 
 /**
- * The tokens have ended.
+ * The state of provisioning after the revocation.
  *
  * @generated from message chainguard.platform.iam.RevokeScimTokenResponse
  */
@@ -520,7 +521,7 @@ export declare type RevokeScimTokenResponse = Message<"chainguard.platform.iam.R
 export declare const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse>;
 
 /**
- * Whether the identity provider may provision.
+ * Names the identity provider, and whether to enable provisioning.
  *
  * @generated from message chainguard.platform.iam.SetScimEnabledRequest
  */
@@ -548,7 +549,7 @@ export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.Set
 export declare const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest>;
 
 /**
- * Whether it may now.
+ * Whether provisioning is enabled now.
  *
  * @generated from message chainguard.platform.iam.SetScimEnabledResponse
  */
@@ -576,13 +577,14 @@ export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.Se
 export declare const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse>;
 
 /**
- * Identity providers let the people of an organization log in by its own directory.
+ * Manages identity providers, with which the people of an organization log in. An identity provider
+ * is an OIDC issuer.
  *
  * @generated from service chainguard.platform.iam.IdentityProviders
  */
 export declare const IdentityProviders: GenService<{
   /**
-   * Creates an identity provider. The caller needs every capability of its default role.
+   * Creates an identity provider. The caller must hold all capabilities of the default role.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.Create
    */
@@ -592,7 +594,8 @@ export declare const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Replaces an identity provider. An empty secret keeps the one that is stored.
+   * Replaces the fields of an identity provider. The caller must hold all capabilities of the
+   * default role. If the client secret is empty, the stored secret is kept.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.Update
    */
@@ -602,7 +605,7 @@ export declare const IdentityProviders: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Lists the identity providers that the caller reaches, without their secrets.
+   * Lists the identity providers that the caller has access to, without their client secrets.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.List
    */
@@ -612,7 +615,8 @@ export declare const IdentityProviders: GenService<{
     output: typeof IdentityProviderListSchema;
   },
   /**
-   * Deletes an identity provider. Nobody can log in through it from then on.
+   * Deletes an identity provider and its external group role mappings. Logins through it are no
+   * longer possible.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.Delete
    */
@@ -622,7 +626,8 @@ export declare const IdentityProviders: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Issues the first token for provisioning over SCIM. It is shown this once.
+   * Issues the first SCIM token and enables provisioning. The token is not returned again. If there
+   * is a valid token, the call is refused with FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.GenerateScimToken
    */
@@ -632,7 +637,8 @@ export declare const IdentityProviders: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Issues a new token and lets the previous one live on for a while.
+   * Issues a new SCIM token. The previous token stays valid for an overlap. If there is no token,
+   * the call is refused with FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.RegenerateScimToken
    */
@@ -642,7 +648,7 @@ export declare const IdentityProviders: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Ends every token of the identity provider at once.
+   * Revokes all SCIM tokens of the identity provider and disables provisioning.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.RevokeScimToken
    */
@@ -652,7 +658,7 @@ export declare const IdentityProviders: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Switches provisioning over SCIM on or off; tokens stay as they are.
+   * Enables or disables provisioning over SCIM. The tokens do not change.
    *
    * @generated from rpc chainguard.platform.iam.IdentityProviders.SetScimEnabled
    */

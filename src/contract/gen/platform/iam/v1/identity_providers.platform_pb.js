@@ -35,7 +35,7 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_identity_providers_platform, 0, 0, 0);
 
 /**
- * Which claim of a login is the external id of a provisioned person.
+ * The claim that equals the external id in SCIM.
  *
  * @generated from enum chainguard.platform.iam.IdentityProvider.OIDC.CorrelationRule
  */
@@ -56,7 +56,7 @@ export const IdentityProvider_SCIM_CredentialStateSchema = /*@__PURE__*/
   enumDesc(file_platform_iam_v1_identity_providers_platform, 0, 1, 0);
 
 /**
- * How the token stands.
+ * The state of the SCIM token.
  *
  * @generated from enum chainguard.platform.iam.IdentityProvider.SCIM.CredentialState
  */
@@ -148,7 +148,8 @@ export const SetScimEnabledResponseSchema = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_identity_providers_platform, 12);
 
 /**
- * Identity providers let the people of an organization log in by its own directory.
+ * Manages identity providers, with which the people of an organization log in. An identity provider
+ * is an OIDC issuer.
  *
  * @generated from service chainguard.platform.iam.IdentityProviders
  */

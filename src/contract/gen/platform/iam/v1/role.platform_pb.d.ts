@@ -19,7 +19,7 @@ export declare const file_platform_iam_v1_role_platform: GenFile;
  */
 export declare type Role = Message<"chainguard.platform.iam.Role"> & {
   /**
-   * The uid.
+   * The uid of the role.
    *
    * @generated from field: string id = 1;
    */
@@ -36,7 +36,7 @@ export declare type Role = Message<"chainguard.platform.iam.Role"> & {
   description: string;
 
   /**
-   * Dotted names.
+   * The dotted names of the capabilities, such as `groups.list`.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -50,7 +50,7 @@ export declare type Role = Message<"chainguard.platform.iam.Role"> & {
 export declare const RoleSchema: GenMessage<Role>;
 
 /**
- * All the roles that were asked for.
+ * All roles that match the filter.
  *
  * @generated from message chainguard.platform.iam.RoleList
  */
@@ -68,34 +68,34 @@ export declare type RoleList = Message<"chainguard.platform.iam.RoleList"> & {
 export declare const RoleListSchema: GenMessage<RoleList>;
 
 /**
- * Which roles to list.
+ * Filters of a list of roles.
  *
  * @generated from message chainguard.platform.iam.RoleFilter
  */
 export declare type RoleFilter = Message<"chainguard.platform.iam.RoleFilter"> & {
   /**
-   * Only the one with this uid.
+   * Only the role with this uid.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only those of the group with this uid.
+   * Only roles of the group with this uid.
    *
    * @generated from field: string parent = 3;
    */
   parent: string;
 
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 4;
    */
@@ -109,7 +109,7 @@ export declare type RoleFilter = Message<"chainguard.platform.iam.RoleFilter"> &
 export declare const RoleFilterSchema: GenMessage<RoleFilter>;
 
 /**
- * A role to create, and where.
+ * A role to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.CreateRoleRequest
  */
@@ -152,13 +152,13 @@ export declare type DeleteRoleRequest = Message<"chainguard.platform.iam.DeleteR
 export declare const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest>;
 
 /**
- * Roles are named sets of capabilities. The built-in ones can be neither changed nor deleted.
+ * Manages roles, which are named sets of capabilities. Built-in roles cannot be changed or deleted.
  *
  * @generated from service chainguard.platform.iam.Roles
  */
 export declare const Roles: GenService<{
   /**
-   * Creates a role under a group. The caller needs every capability that it grants.
+   * Creates a role in a group. The caller must hold all capabilities of the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.Roles.Create
    */
@@ -168,7 +168,7 @@ export declare const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Replaces a role. The caller needs every capability that it grants.
+   * Replaces the fields of a role. The caller must hold all capabilities of the role at its group.
    *
    * @generated from rpc chainguard.platform.iam.Roles.Update
    */
@@ -178,7 +178,7 @@ export declare const Roles: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists the built-in roles and those that the caller reaches.
+   * Lists the built-in roles and the roles that the caller has access to.
    *
    * @generated from rpc chainguard.platform.iam.Roles.List
    */
@@ -188,7 +188,8 @@ export declare const Roles: GenService<{
     output: typeof RoleListSchema;
   },
   /**
-   * Deletes a role that is neither built in nor bound.
+   * Deletes a role that is not in use. A role that is in use is refused with FAILED_PRECONDITION.
+   * Built-in roles cannot be deleted.
    *
    * @generated from rpc chainguard.platform.iam.Roles.Delete
    */

@@ -50,7 +50,7 @@ export const DeleteRoleRequestSchema = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_role_platform, 4);
 
 /**
- * Roles are named sets of capabilities. The built-in ones can be neither changed nor deleted.
+ * Manages roles, which are named sets of capabilities. Built-in roles cannot be changed or deleted.
  *
  * @generated from service chainguard.platform.iam.Roles
  */

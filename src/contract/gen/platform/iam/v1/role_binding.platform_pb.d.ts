@@ -15,7 +15,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_iam_v1_role_binding_platform: GenFile;
 
 /**
- * A role of an identity at a group.
+ * Gives an identity a role at a group.
  *
  * @generated from message chainguard.platform.iam.RoleBinding
  */
@@ -33,7 +33,7 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.RoleBinding">
   identity: string;
 
   /**
-   * The uid of the group; the parent says it already.
+   * The uid of the group. Ignored in requests, because the parent is the group.
    *
    * @generated from field: string group = 3 [deprecated = true];
    * @deprecated
@@ -55,7 +55,7 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.RoleBinding">
 export declare const RoleBindingSchema: GenMessage<RoleBinding>;
 
 /**
- * All the bindings that were asked for.
+ * All role bindings that match the filter.
  *
  * @generated from message chainguard.platform.iam.RoleBindingList
  */
@@ -73,7 +73,7 @@ export declare type RoleBindingList = Message<"chainguard.platform.iam.RoleBindi
 export declare const RoleBindingListSchema: GenMessage<RoleBindingList>;
 
 /**
- * A binding with what it refers to.
+ * A role binding with its group and role.
  *
  * @generated from message chainguard.platform.iam.RoleBindingList.Binding
  */
@@ -133,7 +133,7 @@ export declare type RoleBindingList_Binding = Message<"chainguard.platform.iam.R
 export declare const RoleBindingList_BindingSchema: GenMessage<RoleBindingList_Binding>;
 
 /**
- * Which bindings to list.
+ * Filters of a list of role bindings.
  *
  * @generated from message chainguard.platform.iam.RoleBindingFilter
  */
@@ -156,7 +156,7 @@ export declare type RoleBindingFilter = Message<"chainguard.platform.iam.RoleBin
 export declare const RoleBindingFilterSchema: GenMessage<RoleBindingFilter>;
 
 /**
- * A binding to create, and where.
+ * A role binding to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.CreateRoleBindingRequest
  */
@@ -179,7 +179,7 @@ export declare type CreateRoleBindingRequest = Message<"chainguard.platform.iam.
 export declare const CreateRoleBindingRequestSchema: GenMessage<CreateRoleBindingRequest>;
 
 /**
- * Bindings to create at one group.
+ * The role bindings to create at one group.
  *
  * @generated from message chainguard.platform.iam.CreateRoleBindingBatchRequest
  */
@@ -202,7 +202,7 @@ export declare type CreateRoleBindingBatchRequest = Message<"chainguard.platform
 export declare const CreateRoleBindingBatchRequestSchema: GenMessage<CreateRoleBindingBatchRequest>;
 
 /**
- * The bindings that were created.
+ * The role bindings that were created.
  *
  * @generated from message chainguard.platform.iam.RoleBindingBatch
  */
@@ -220,7 +220,7 @@ export declare type RoleBindingBatch = Message<"chainguard.platform.iam.RoleBind
 export declare const RoleBindingBatchSchema: GenMessage<RoleBindingBatch>;
 
 /**
- * Names the binding to delete.
+ * Names the role binding to delete.
  *
  * @generated from message chainguard.platform.iam.DeleteRoleBindingRequest
  */
@@ -238,13 +238,15 @@ export declare type DeleteRoleBindingRequest = Message<"chainguard.platform.iam.
 export declare const DeleteRoleBindingRequestSchema: GenMessage<DeleteRoleBindingRequest>;
 
 /**
- * Role bindings give an identity a role at a group and below it.
+ * Manages role bindings, which give identities roles at groups. A role at a group also applies to
+ * all its descendants.
  *
  * @generated from service chainguard.platform.iam.RoleBindings
  */
 export declare const RoleBindings: GenService<{
   /**
-   * Binds an identity to a role at a group. The caller needs every capability of the role.
+   * Gives an identity a role at a group. The caller must hold all capabilities of the role at the
+   * group.
    *
    * @generated from rpc chainguard.platform.iam.RoleBindings.Create
    */
@@ -254,7 +256,8 @@ export declare const RoleBindings: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Creates several bindings at one group, all or none.
+   * Creates up to 25 role bindings at one group in one transaction. If one is invalid, none is
+   * created.
    *
    * @generated from rpc chainguard.platform.iam.RoleBindings.CreateBatch
    */
@@ -264,7 +267,8 @@ export declare const RoleBindings: GenService<{
     output: typeof RoleBindingBatchSchema;
   },
   /**
-   * Binds another identity or another role.
+   * Replaces the identity and the role of a role binding. The caller must hold all capabilities of
+   * the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.RoleBindings.Update
    */
@@ -274,7 +278,7 @@ export declare const RoleBindings: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Lists the bindings that the caller reaches, with what they refer to.
+   * Lists the role bindings that the caller has access to, with their groups and roles.
    *
    * @generated from rpc chainguard.platform.iam.RoleBindings.List
    */
@@ -284,7 +288,8 @@ export declare const RoleBindings: GenService<{
     output: typeof RoleBindingListSchema;
   },
   /**
-   * Deletes a binding; what it gave is gone with the next request.
+   * Deletes a role binding. The identity loses the role with the next request. The call also
+   * succeeds if the role binding does not exist.
    *
    * @generated from rpc chainguard.platform.iam.RoleBindings.Delete
    */

@@ -73,7 +73,8 @@ export const DeleteRoleBindingRequestSchema = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_role_binding_platform, 6);
 
 /**
- * Role bindings give an identity a role at a group and below it.
+ * Manages role bindings, which give identities roles at groups. A role at a group also applies to
+ * all its descendants.
  *
  * @generated from service chainguard.platform.iam.RoleBindings
  */

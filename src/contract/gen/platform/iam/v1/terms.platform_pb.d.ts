@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_iam_v1_terms_platform: GenFile;
 
 /**
- * The documents to accept, and for whom.
+ * Names the group and the documents to accept.
  *
  * @generated from message chainguard.platform.iam.AcceptTermsRequest
  */
@@ -35,7 +35,7 @@ export declare type AcceptTermsRequest = Message<"chainguard.platform.iam.Accept
 export declare const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest>;
 
 /**
- * The documents that are accepted now.
+ * The documents that the group has accepted.
  *
  * @generated from message chainguard.platform.iam.AcceptTermsResponse
  */
@@ -58,7 +58,7 @@ export declare type AcceptTermsResponse = Message<"chainguard.platform.iam.Accep
 export declare const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse>;
 
 /**
- * Names the group to list for.
+ * Names the group whose accepted documents to list.
  *
  * @generated from message chainguard.platform.iam.TermsFilter
  */
@@ -76,7 +76,7 @@ export declare type TermsFilter = Message<"chainguard.platform.iam.TermsFilter">
 export declare const TermsFilterSchema: GenMessage<TermsFilter>;
 
 /**
- * Who accepted a document, and when.
+ * The acceptance of a document for a group.
  *
  * @generated from message chainguard.platform.iam.TermsDocumentStatus
  */
@@ -104,7 +104,7 @@ export declare type TermsDocumentStatus = Message<"chainguard.platform.iam.Terms
 export declare const TermsDocumentStatusSchema: GenMessage<TermsDocumentStatus>;
 
 /**
- * All that the group has accepted.
+ * All documents that the group has accepted.
  *
  * @generated from message chainguard.platform.iam.TermsList
  */
@@ -122,7 +122,7 @@ export declare type TermsList = Message<"chainguard.platform.iam.TermsList"> & {
 export declare const TermsListSchema: GenMessage<TermsList>;
 
 /**
- * A document that has not been accepted.
+ * A document that the group has not accepted.
  *
  * @generated from message chainguard.platform.iam.MissingDocument
  */
@@ -138,7 +138,7 @@ export declare type MissingDocument = Message<"chainguard.platform.iam.MissingDo
   label: string;
 
   /**
-   * Where it can be read.
+   * The URL of the document.
    *
    * @generated from field: string url = 3;
    */
@@ -152,7 +152,7 @@ export declare type MissingDocument = Message<"chainguard.platform.iam.MissingDo
 export declare const MissingDocumentSchema: GenMessage<MissingDocument>;
 
 /**
- * The detail of an error that tells which documents must be accepted first.
+ * An error detail with the documents that a group must accept first.
  *
  * @generated from message chainguard.platform.iam.TermsNotAcceptedDetail
  */
@@ -170,13 +170,13 @@ export declare type TermsNotAcceptedDetail = Message<"chainguard.platform.iam.Te
 export declare const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail>;
 
 /**
- * Terms are legal documents that an organization accepts once.
+ * Records which legal documents a group has accepted.
  *
  * @generated from service chainguard.platform.iam.Terms
  */
 export declare const Terms: GenService<{
   /**
-   * Accepts documents in the name of a group.
+   * Accepts documents for a group. Documents that the group has accepted before do not change.
    *
    * @generated from rpc chainguard.platform.iam.Terms.AcceptTerms
    */
@@ -186,7 +186,7 @@ export declare const Terms: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what a group has accepted.
+   * Lists the documents that a group has accepted.
    *
    * @generated from rpc chainguard.platform.iam.Terms.ListAccepted
    */

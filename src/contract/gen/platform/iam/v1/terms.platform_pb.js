@@ -64,7 +64,7 @@ export const TermsNotAcceptedDetailSchema = /*@__PURE__*/
   messageDesc(file_platform_iam_v1_terms_platform, 6);
 
 /**
- * Terms are legal documents that an organization accepts once.
+ * Records which legal documents a group has accepted.
  *
  * @generated from service chainguard.platform.iam.Terms
  */

@@ -66,7 +66,7 @@ export declare type Artifact = Message<"chainguard.platform.libraries.Artifact">
 export declare const ArtifactSchema: GenMessage<Artifact>;
 
 /**
- * A page of libraries.
+ * One page of artifacts.
  *
  * @generated from message chainguard.platform.libraries.ArtifactList
  */
@@ -99,7 +99,7 @@ export declare type ArtifactList = Message<"chainguard.platform.libraries.Artifa
 export declare const ArtifactListSchema: GenMessage<ArtifactList>;
 
 /**
- * Which libraries to list.
+ * Filters and page of a list of artifacts.
  *
  * @generated from message chainguard.platform.libraries.ArtifactFilter
  */
@@ -110,7 +110,8 @@ export declare type ArtifactFilter = Message<"chainguard.platform.libraries.Arti
   ecosystems: Ecosystem[];
 
   /**
-   * Only those whose name has this in it.
+   * Words to find in the name. All of them must match: the whole name, or a part of it between
+   * punctuation.
    *
    * @generated from field: string query = 2;
    */
@@ -127,7 +128,7 @@ export declare type ArtifactFilter = Message<"chainguard.platform.libraries.Arti
   remediated: boolean;
 
   /**
-   * Also those that only the public registries have.
+   * Includes artifacts that only public registries have. It has no effect on this server.
    *
    * @generated from field: bool include_upstream = 5;
    */
@@ -156,7 +157,7 @@ export declare type ArtifactFilter = Message<"chainguard.platform.libraries.Arti
 export declare const ArtifactFilterSchema: GenMessage<ArtifactFilter>;
 
 /**
- * Names the library, and which of its versions to list.
+ * Names the artifact, and filters its versions.
  *
  * @generated from message chainguard.platform.libraries.ArtifactVersionFilter
  */
@@ -179,7 +180,7 @@ export declare type ArtifactVersionFilter = Message<"chainguard.platform.librari
 export declare const ArtifactVersionFilterSchema: GenMessage<ArtifactVersionFilter>;
 
 /**
- * All the versions that were asked for.
+ * All versions that match the filter.
  *
  * @generated from message chainguard.platform.libraries.ArtifactVersionList
  */
@@ -283,7 +284,7 @@ export declare type GetArtifactCountRequest = Message<"chainguard.platform.libra
 export declare const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest>;
 
 /**
- * One count for each ecosystem.
+ * The counts, one for each requested ecosystem.
  *
  * @generated from message chainguard.platform.libraries.GetArtifactCountResponse
  */
@@ -301,7 +302,7 @@ export declare type GetArtifactCountResponse = Message<"chainguard.platform.libr
 export declare const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse>;
 
 /**
- * How many libraries an ecosystem has.
+ * The number of artifacts of an ecosystem.
  *
  * @generated from message chainguard.platform.libraries.GetArtifactCountResponse.Count
  */
@@ -324,7 +325,7 @@ export declare type GetArtifactCountResponse_Count = Message<"chainguard.platfor
 export declare const GetArtifactCountResponse_CountSchema: GenMessage<GetArtifactCountResponse_Count>;
 
 /**
- * Where a version comes from.
+ * The origin of a version.
  *
  * @generated from enum chainguard.platform.libraries.SourceType
  */
@@ -356,13 +357,14 @@ export enum SourceType {
 export declare const SourceTypeSchema: GenEnum<SourceType>;
 
 /**
- * Libraries for programming languages, and their versions.
+ * Lists libraries and their versions. Each library, called artifact here, belongs to a language
+ * ecosystem.
  *
  * @generated from service chainguard.platform.libraries.Artifacts
  */
 export declare const Artifacts: GenService<{
   /**
-   * Lists libraries, page by page.
+   * Lists the artifacts that the caller has access to, in pages. They are sorted by name.
    *
    * @generated from rpc chainguard.platform.libraries.Artifacts.List
    */
@@ -372,7 +374,7 @@ export declare const Artifacts: GenService<{
     output: typeof ArtifactListSchema;
   },
   /**
-   * Lists the versions of a library, newest first.
+   * Lists the versions of an artifact, the newest first.
    *
    * @generated from rpc chainguard.platform.libraries.Artifacts.ListVersions
    */
@@ -382,7 +384,7 @@ export declare const Artifacts: GenService<{
     output: typeof ArtifactVersionListSchema;
   },
   /**
-   * Counts the libraries of each ecosystem.
+   * Counts the artifacts of each ecosystem that the caller has access to.
    *
    * @generated from rpc chainguard.platform.libraries.Artifacts.GetArtifactCount
    */

@@ -10,7 +10,7 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_platform_libraries_v1_entitlements_libraries_platform: GenFile;
 
 /**
- * The ecosystems that libraries belong to.
+ * A language ecosystem.
  *
  * @generated from enum chainguard.platform.libraries.Ecosystem
  */

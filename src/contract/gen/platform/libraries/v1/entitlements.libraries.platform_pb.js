@@ -17,7 +17,7 @@ export const EcosystemSchema = /*@__PURE__*/
   enumDesc(file_platform_libraries_v1_entitlements_libraries_platform, 0);
 
 /**
- * The ecosystems that libraries belong to.
+ * A language ecosystem.
  *
  * @generated from enum chainguard.platform.libraries.Ecosystem
  */

@@ -12,20 +12,21 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_platform_oidc_v1_oidc_platform: GenFile;
 
 /**
- * What the fresh token shall be good for.
+ * The audience and the token scope of the new access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRefreshTokenRequest
  */
 export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.oidc.ExchangeRefreshTokenRequest"> & {
   /**
-   * Whom the token is meant for; at least one.
+   * The servers that the token is for: at least one, at most 10. To call this server, send its
+   * public URL.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud: string[];
 
   /**
-   * The same as an entry of `scopes`.
+   * One more entry of `scopes`.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -33,16 +34,16 @@ export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.o
   scope: string;
 
   /**
-   * Dotted names of the only capabilities that the token shall carry. When absent, all that the
-   * refresh token stands for.
+   * The dotted names of the capabilities that the token is restricted to. When absent, those of the
+   * login.
    *
    * @generated from field: repeated string cap = 3;
    */
   cap: string[];
 
   /**
-   * Uids of the only places where the token shall be good. When absent, all that the refresh token
-   * stands for.
+   * The uids of the groups that the token is restricted to, at most 20. When absent, those of the
+   * login.
    *
    * @generated from field: repeated string scopes = 4;
    */
@@ -56,20 +57,21 @@ export declare type ExchangeRefreshTokenRequest = Message<"chainguard.platform.o
 export declare const ExchangeRefreshTokenRequestSchema: GenMessage<ExchangeRefreshTokenRequest>;
 
 /**
- * What the token shall be good for, and whom it shall speak for.
+ * The identity, the audience and the token scope of the new access token.
  *
  * @generated from message chainguard.platform.oidc.ExchangeRequest
  */
 export declare type ExchangeRequest = Message<"chainguard.platform.oidc.ExchangeRequest"> & {
   /**
-   * Whom the token is meant for; at least one.
+   * The servers that the token is for: at least one, at most 10. To call this server, send its
+   * public URL.
    *
    * @generated from field: repeated string aud = 1;
    */
   aud: string[];
 
   /**
-   * The same as an entry of `scopes`.
+   * One more entry of `scopes`.
    *
    * @generated from field: string scope = 2 [deprecated = true];
    * @deprecated
@@ -77,30 +79,31 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
   scope: string;
 
   /**
-   * The uid of the identity to act as. When absent, the oldest that the token matches.
+   * The uid of the identity to act as. When absent, the oldest identity that the token matches.
    *
    * @generated from field: string identity = 4;
    */
   identity: string;
 
   /**
-   * Dotted names of the only capabilities that the token shall carry. When absent, all that the
-   * identity has.
+   * The dotted names of the capabilities that the token is restricted to. When absent, all
+   * capabilities of the identity.
    *
    * @generated from field: repeated string cap = 5;
    */
   cap: string[];
 
   /**
-   * The uid of the identity provider that the token comes from.
+   * The uid of the identity provider that issued the token. The new token then also has the roles
+   * that the external groups of the person are mapped to.
    *
    * @generated from field: string identity_provider = 7;
    */
   identityProvider: string;
 
   /**
-   * Uids of the only places where the token shall be good. When absent, everywhere that the identity
-   * reaches.
+   * The uids of the groups that the token is restricted to, at most 20. When absent, all groups
+   * that the identity has access to.
    *
    * @generated from field: repeated string scopes = 8;
    */
@@ -114,7 +117,7 @@ export declare type ExchangeRequest = Message<"chainguard.platform.oidc.Exchange
 export declare const ExchangeRequestSchema: GenMessage<ExchangeRequest>;
 
 /**
- * A token, ready to be sent.
+ * A token and its expiry.
  *
  * @generated from message chainguard.platform.oidc.RawToken
  */
@@ -125,14 +128,14 @@ export declare type RawToken = Message<"chainguard.platform.oidc.RawToken"> & {
   token: string;
 
   /**
-   * Buys a fresh token later, once.
+   * The refresh token, which can be exchanged once for a new access token.
    *
    * @generated from field: string refresh_token = 2;
    */
   refreshToken: string;
 
   /**
-   * When the token ends.
+   * The time when the token expires.
    *
    * @generated from field: google.protobuf.Timestamp expiry = 3;
    */
@@ -146,7 +149,7 @@ export declare type RawToken = Message<"chainguard.platform.oidc.RawToken"> & {
 export declare const RawTokenSchema: GenMessage<RawToken>;
 
 /**
- * A token and what buys the next one.
+ * A new access token and a new refresh token.
  *
  * @generated from message chainguard.platform.oidc.TokenPair
  */
@@ -169,16 +172,17 @@ export declare type TokenPair = Message<"chainguard.platform.oidc.TokenPair"> & 
 export declare const TokenPairSchema: GenMessage<TokenPair>;
 
 /**
- * Turns tokens of other issuers into tokens of this server. Both methods prove the caller by
- * themselves, from the token in `authorization`, so they are public to the checks before them.
+ * Exchanges tokens of other issuers for access tokens of this server. Both methods verify the token
+ * in `authorization` themselves, so they are declared as public.
  *
  * @generated from service chainguard.platform.oidc.SecurityTokenService
  */
 export declare const SecurityTokenService: GenService<{
   /**
-   * Answers a token of this server for the one in `authorization`: either that of another issuer,
-   * which must match an identity, or one of this server, to narrow it further. Fields come as query
-   * or form values.
+   * Exchanges the token in `authorization` for an access token and a refresh token. The token is
+   * one of another issuer, which must match an identity, or an access token of this server, which
+   * the new token can restrict further. The access token is valid for one hour. Fields are sent as
+   * query parameters, as a form or as JSON.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.Exchange
    */
@@ -188,9 +192,10 @@ export declare const SecurityTokenService: GenService<{
     output: typeof RawTokenSchema;
   },
   /**
-   * Answers a fresh pair for the refresh token in `authorization`, which is used up by it. One that
-   * is used twice has leaked: then all that descend from the same login end. Fields come as query or
-   * form values.
+   * Exchanges the refresh token in `authorization` for a new access token and a new refresh token.
+   * A refresh token can be used once. If it is used twice, the whole login ends: its newest refresh
+   * token becomes invalid too. A login ends after 30 days. Fields are sent as query parameters, as
+   * a form or as JSON.
    *
    * @generated from rpc chainguard.platform.oidc.SecurityTokenService.ExchangeRefreshToken
    */

@@ -43,8 +43,8 @@ export const TokenPairSchema = /*@__PURE__*/
   messageDesc(file_platform_oidc_v1_oidc_platform, 3);
 
 /**
- * Turns tokens of other issuers into tokens of this server. Both methods prove the caller by
- * themselves, from the token in `authorization`, so they are public to the checks before them.
+ * Exchanges tokens of other issuers for access tokens of this server. Both methods verify the token
+ * in `authorization` themselves, so they are declared as public.
  *
  * @generated from service chainguard.platform.oidc.SecurityTokenService
  */

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_platform_ping_v1_ping_platform: GenFile;
 
 /**
- * Asks for an answer.
+ * An empty request.
  *
  * @generated from message chainguard.platform.ping.PingRequest
  */
@@ -25,7 +25,7 @@ export declare type PingRequest = Message<"chainguard.platform.ping.PingRequest"
 export declare const PingRequestSchema: GenMessage<PingRequest>;
 
 /**
- * The answer.
+ * The response of a server that can be reached.
  *
  * @generated from message chainguard.platform.ping.Response
  */
@@ -43,13 +43,13 @@ export declare type Response = Message<"chainguard.platform.ping.Response"> & {
 export declare const ResponseSchema: GenMessage<Response>;
 
 /**
- * Tells whether the server can be reached.
+ * Checks whether the server can be reached.
  *
  * @generated from service chainguard.platform.ping.PingService
  */
 export declare const PingService: GenService<{
   /**
-   * Answers.
+   * Returns a response. It needs no token.
    *
    * @generated from rpc chainguard.platform.ping.PingService.Ping
    */

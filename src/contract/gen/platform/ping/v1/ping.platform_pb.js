@@ -27,7 +27,7 @@ export const ResponseSchema = /*@__PURE__*/
   messageDesc(file_platform_ping_v1_ping_platform, 1);
 
 /**
- * Tells whether the server can be reached.
+ * Checks whether the server can be reached.
  *
  * @generated from service chainguard.platform.ping.PingService
  */

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_platform_registry_v1_apko_platform: GenFile;
 
 /**
- * How an image is built from packages, in the form that apko takes.
+ * Describes how an image is built from packages, as a configuration of apko.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig
  */
@@ -99,7 +99,7 @@ export declare type ApkoConfig = Message<"chainguard.platform.registry.ApkoConfi
 export declare const ApkoConfigSchema: GenMessage<ApkoConfig>;
 
 /**
- * What goes into the image.
+ * The contents of the image.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Contents
  */
@@ -137,7 +137,7 @@ export declare type ApkoConfig_Contents = Message<"chainguard.platform.registry.
 export declare const ApkoConfig_ContentsSchema: GenMessage<ApkoConfig_Contents>;
 
 /**
- * The users and groups that the image knows.
+ * Users and groups in the image.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Accounts
  */
@@ -153,7 +153,7 @@ export declare type ApkoConfig_Accounts = Message<"chainguard.platform.registry.
   users: ApkoConfig_Accounts_User[];
 
   /**
-   * The user that the image runs as.
+   * The name or number of the user that the image runs as.
    *
    * @generated from field: string run_as = 3;
    */
@@ -167,7 +167,7 @@ export declare type ApkoConfig_Accounts = Message<"chainguard.platform.registry.
 export declare const ApkoConfig_AccountsSchema: GenMessage<ApkoConfig_Accounts>;
 
 /**
- * A group of users.
+ * A group of users in the image.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Accounts.Group
  */
@@ -195,7 +195,7 @@ export declare type ApkoConfig_Accounts_Group = Message<"chainguard.platform.reg
 export declare const ApkoConfig_Accounts_GroupSchema: GenMessage<ApkoConfig_Accounts_Group>;
 
 /**
- * A user.
+ * A user in the image.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Accounts.User
  */
@@ -238,7 +238,7 @@ export declare type ApkoConfig_Accounts_User = Message<"chainguard.platform.regi
 export declare const ApkoConfig_Accounts_UserSchema: GenMessage<ApkoConfig_Accounts_User>;
 
 /**
- * What runs when the image is started.
+ * The command that runs when the image is started.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Entrypoint
  */
@@ -342,7 +342,7 @@ export declare type ApkoConfig_Layering = Message<"chainguard.platform.registry.
 export declare const ApkoConfig_LayeringSchema: GenMessage<ApkoConfig_Layering>;
 
 /**
- * Certificates that the image trusts.
+ * Certificate authorities that the image trusts.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Certificates
  */
@@ -365,7 +365,7 @@ export declare type ApkoConfig_Certificates = Message<"chainguard.platform.regis
 export declare const ApkoConfig_CertificatesSchema: GenMessage<ApkoConfig_Certificates>;
 
 /**
- * A certificate that is added.
+ * A certificate authority.
  *
  * @generated from message chainguard.platform.registry.ApkoConfig.Certificates.AdditionalEntry
  */

@@ -16,7 +16,7 @@ import type { Sbom2Schema } from "../../tenant/v1/sbom.platform_pb.js";
 export declare const file_platform_registry_v1_registry_platform: GenFile;
 
 /**
- * A place for images.
+ * A repository of container images.
  *
  * @generated from message chainguard.platform.registry.Repo
  */
@@ -47,14 +47,14 @@ export declare type Repo = Message<"chainguard.platform.registry.Repo"> & {
   readme: string;
 
   /**
-   * Where the repo takes its images from.
+   * The source of the images, if they are copied from another repo.
    *
    * @generated from field: chainguard.platform.registry.SyncConfig sync_config = 6 [json_name = "sync_config"];
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * What is added to each image that is taken over.
+   * Additions to the images of the source.
    *
    * @generated from field: chainguard.platform.registry.CustomOverlay custom_overlay = 7;
    */
@@ -71,7 +71,7 @@ export declare type Repo = Message<"chainguard.platform.registry.Repo"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * The tags that are kept up to date.
+   * The tags that are still being built.
    *
    * @generated from field: repeated string active_tags = 10;
    */
@@ -90,13 +90,13 @@ export declare type Repo = Message<"chainguard.platform.registry.Repo"> & {
 export declare const RepoSchema: GenMessage<Repo>;
 
 /**
- * Where a repo takes its images from, and how.
+ * Describes from where the images of a repo are copied.
  *
  * @generated from message chainguard.platform.registry.SyncConfig
  */
 export declare type SyncConfig = Message<"chainguard.platform.registry.SyncConfig"> & {
   /**
-   * The uid of the repo to take them from.
+   * The source repo: its uid, its name or an image reference.
    *
    * @generated from field: string source = 1;
    */
@@ -151,7 +151,7 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.SyncConfi
 export declare const SyncConfigSchema: GenMessage<SyncConfig>;
 
 /**
- * What is added to an image.
+ * Additions of an organization to the images of the source.
  *
  * @generated from message chainguard.platform.registry.CustomOverlay
  */
@@ -189,7 +189,7 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.Custom
 export declare const CustomOverlaySchema: GenMessage<CustomOverlay>;
 
 /**
- * Certificates that the image is to trust.
+ * Certificate authorities that the image trusts.
  *
  * @generated from message chainguard.platform.registry.CustomOverlay.Certificates
  */
@@ -212,7 +212,7 @@ export declare type CustomOverlay_Certificates = Message<"chainguard.platform.re
 export declare const CustomOverlay_CertificatesSchema: GenMessage<CustomOverlay_Certificates>;
 
 /**
- * A certificate that is added.
+ * A certificate authority.
  *
  * @generated from message chainguard.platform.registry.CustomOverlay.Certificates.AdditionalEntry
  */
@@ -235,7 +235,7 @@ export declare type CustomOverlay_Certificates_AdditionalEntry = Message<"chaing
 export declare const CustomOverlay_Certificates_AdditionalEntrySchema: GenMessage<CustomOverlay_Certificates_AdditionalEntry>;
 
 /**
- * Packages to add, and where they come from.
+ * Packages to add, and the repositories that they come from.
  *
  * @generated from message chainguard.platform.registry.ImageContents
  */
@@ -263,7 +263,7 @@ export declare type ImageContents = Message<"chainguard.platform.registry.ImageC
 export declare const ImageContentsSchema: GenMessage<ImageContents>;
 
 /**
- * A key that packages are verified with.
+ * A public key with which packages are verified.
  *
  * @generated from message chainguard.platform.registry.ImageContents.RuntimeKeyringEntry
  */
@@ -286,7 +286,7 @@ export declare type ImageContents_RuntimeKeyringEntry = Message<"chainguard.plat
 export declare const ImageContents_RuntimeKeyringEntrySchema: GenMessage<ImageContents_RuntimeKeyringEntry>;
 
 /**
- * A repo to create, and where.
+ * A repo to create, and its parent.
  *
  * @generated from message chainguard.platform.registry.CreateRepoRequest
  */
@@ -302,7 +302,8 @@ export declare type CreateRepoRequest = Message<"chainguard.platform.registry.Cr
   repo?: Repo | undefined;
 
   /**
-   * Whether a name that is taken is an error.
+   * Whether a name that is in use is refused with ALREADY_EXISTS. Otherwise, the existing repo is
+   * returned.
    *
    * @generated from field: bool prevent_existing = 3;
    */
@@ -316,7 +317,7 @@ export declare type CreateRepoRequest = Message<"chainguard.platform.registry.Cr
 export declare const CreateRepoRequestSchema: GenMessage<CreateRepoRequest>;
 
 /**
- * Names the repo whose followers to count.
+ * Names the source repo.
  *
  * @generated from message chainguard.platform.registry.GetRepoCountBySourceRequest
  */
@@ -334,7 +335,7 @@ export declare type GetRepoCountBySourceRequest = Message<"chainguard.platform.r
 export declare const GetRepoCountBySourceRequestSchema: GenMessage<GetRepoCountBySourceRequest>;
 
 /**
- * How many repos there are.
+ * A number of repos.
  *
  * @generated from message chainguard.platform.registry.RepoCount
  */
@@ -370,7 +371,7 @@ export declare type DeleteRepoRequest = Message<"chainguard.platform.registry.De
 export declare const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest>;
 
 /**
- * All the repos that were asked for.
+ * All repos that match the filter.
  *
  * @generated from message chainguard.platform.registry.RepoList
  */
@@ -388,7 +389,7 @@ export declare type RepoList = Message<"chainguard.platform.registry.RepoList"> 
 export declare const RepoListSchema: GenMessage<RepoList>;
 
 /**
- * Which repos to list.
+ * Filters of a list of repos.
  *
  * @generated from message chainguard.platform.registry.RepoFilter
  */
@@ -457,7 +458,7 @@ export declare type DeleteTagRequest = Message<"chainguard.platform.registry.Del
 export declare const DeleteTagRequestSchema: GenMessage<DeleteTagRequest>;
 
 /**
- * A name for an image of a repo.
+ * The name of an image in a repo.
  *
  * @generated from message chainguard.platform.registry.Tag
  */
@@ -473,7 +474,7 @@ export declare type Tag = Message<"chainguard.platform.registry.Tag"> & {
   name: string;
 
   /**
-   * The image, such as `sha256:` and 64 hex digits.
+   * The digest of the image, such as `sha256:` and 64 hex digits.
    *
    * @generated from field: string digest = 3;
    */
@@ -485,7 +486,7 @@ export declare type Tag = Message<"chainguard.platform.registry.Tag"> & {
   lastUpdated?: Timestamp | undefined;
 
   /**
-   * Whether the tag has reached the end of its life.
+   * Whether the tag has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
@@ -504,7 +505,7 @@ export declare type Tag = Message<"chainguard.platform.registry.Tag"> & {
 export declare const TagSchema: GenMessage<Tag>;
 
 /**
- * A tag and how long it is kept up.
+ * A tag that has reached its end of life.
  *
  * @generated from message chainguard.platform.registry.EolTag
  */
@@ -520,7 +521,7 @@ export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
   name: string;
 
   /**
-   * The package that the image is about.
+   * The main package of the image. On this server, it is the name of the repo.
    *
    * @generated from field: string main_package_name = 7;
    */
@@ -554,7 +555,7 @@ export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
 export declare const EolTagSchema: GenMessage<EolTag>;
 
 /**
- * Which tags to list.
+ * Filters of a list of tags.
  *
  * @generated from message chainguard.platform.registry.TagFilter
  */
@@ -570,28 +571,29 @@ export declare type TagFilter = Message<"chainguard.platform.registry.TagFilter"
   name: string;
 
   /**
-   * Only those that changed at this time or later.
+   * Only tags that changed at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Leaves out names that stand for something attached to an image, such as a signature.
+   * Excludes tags that begin with `sha256-`. Older clients store signatures and attestations under
+   * them.
    *
    * @generated from field: bool exclude_referrers = 6;
    */
   excludeReferrers: boolean;
 
   /**
-   * Leaves out names that end in a date.
+   * Excludes tags that end in a date, such as `1.2.3-20260801`.
    *
    * @generated from field: bool exclude_dates = 7;
    */
   excludeDates: boolean;
 
   /**
-   * Leaves out names that end in a revision, such as `-r3`.
+   * Excludes tags that end in a package epoch, such as `1.2.3-r4`.
    *
    * @generated from field: bool exclude_epochs = 8;
    */
@@ -615,7 +617,7 @@ export declare type TagFilter = Message<"chainguard.platform.registry.TagFilter"
 export declare const TagFilterSchema: GenMessage<TagFilter>;
 
 /**
- * Which tags to list.
+ * Filters and page of a list of tags that have reached their end of life.
  *
  * @generated from message chainguard.platform.registry.EolTagFilter
  */
@@ -658,7 +660,7 @@ export declare type EolTagFilter = Message<"chainguard.platform.registry.EolTagF
 export declare const EolTagFilterSchema: GenMessage<EolTagFilter>;
 
 /**
- * All the tags that were asked for.
+ * All tags that match the filter.
  *
  * @generated from message chainguard.platform.registry.TagList
  */
@@ -676,7 +678,7 @@ export declare type TagList = Message<"chainguard.platform.registry.TagList"> & 
 export declare const TagListSchema: GenMessage<TagList>;
 
 /**
- * The tags of a repo at a glance.
+ * A summary of the tags of a repo.
  *
  * @generated from message chainguard.platform.registry.RepoTagsSummary
  */
@@ -716,7 +718,7 @@ export declare type RepoTagsSummary = Message<"chainguard.platform.registry.Repo
 export declare const RepoTagsSummarySchema: GenMessage<RepoTagsSummary>;
 
 /**
- * Names the repo, and which of its tags count.
+ * Names the repo, and the tags to exclude.
  *
  * @generated from message chainguard.platform.registry.GetRepoTagsSummaryRequest
  */
@@ -749,7 +751,7 @@ export declare type GetRepoTagsSummaryRequest = Message<"chainguard.platform.reg
 export declare const GetRepoTagsSummaryRequestSchema: GenMessage<GetRepoTagsSummaryRequest>;
 
 /**
- * The tags that were asked for.
+ * One page of tags that have reached their end of life.
  *
  * @generated from message chainguard.platform.registry.EolTagList
  */
@@ -772,7 +774,7 @@ export declare type EolTagList = Message<"chainguard.platform.registry.EolTagLis
 export declare const EolTagListSchema: GenMessage<EolTagList>;
 
 /**
- * Names the tag, and the time to look at.
+ * Names the tag, and the period.
  *
  * @generated from message chainguard.platform.registry.TagHistoryFilter
  */
@@ -802,7 +804,7 @@ export declare type TagHistoryFilter = Message<"chainguard.platform.registry.Tag
 export declare const TagHistoryFilterSchema: GenMessage<TagHistoryFilter>;
 
 /**
- * The images that the tag has pointed at, newest first.
+ * The images that the tag has pointed to, the newest first.
  *
  * @generated from message chainguard.platform.registry.TagHistoryList
  */
@@ -820,7 +822,7 @@ export declare type TagHistoryList = Message<"chainguard.platform.registry.TagHi
 export declare const TagHistoryListSchema: GenMessage<TagHistoryList>;
 
 /**
- * An image that a tag pointed at from this time on.
+ * An image, and the time from which on a tag pointed to it.
  *
  * @generated from message chainguard.platform.registry.TagHistory
  */
@@ -843,7 +845,7 @@ export declare type TagHistory = Message<"chainguard.platform.registry.TagHistor
 export declare const TagHistorySchema: GenMessage<TagHistory>;
 
 /**
- * What one image has that another has not.
+ * The differences between two images.
  *
  * @generated from message chainguard.platform.registry.DiffImageResponse
  */
@@ -871,7 +873,7 @@ export declare type DiffImageResponse = Message<"chainguard.platform.registry.Di
 export declare const DiffImageResponseSchema: GenMessage<DiffImageResponse>;
 
 /**
- * Names an image.
+ * Names an image by its repo and digest, and an architecture.
  *
  * @generated from message chainguard.platform.registry.SbomRequest
  * @deprecated
@@ -955,7 +957,7 @@ export declare type ArchFilter = Message<"chainguard.platform.registry.ArchFilte
 export declare const ArchFilterSchema: GenMessage<ArchFilter>;
 
 /**
- * The size of an image in bytes.
+ * The size of an image in bytes: its configuration and all layers, compressed.
  *
  * @generated from message chainguard.platform.registry.Size
  */
@@ -978,7 +980,7 @@ export declare type Size = Message<"chainguard.platform.registry.Size"> & {
 export declare const SizeSchema: GenMessage<Size>;
 
 /**
- * The configuration that an image runs with, as the OCI image specification has it.
+ * The configuration of an image, as defined by the OCI image specification.
  *
  * @generated from message chainguard.platform.registry.ImageConfig
  */
@@ -1036,7 +1038,7 @@ export declare type ImageConfig = Message<"chainguard.platform.registry.ImageCon
 export declare const ImageConfigSchema: GenMessage<ImageConfig>;
 
 /**
- * A port is exposed; there is no more to say.
+ * An exposed port. The message is empty, because the key has the port.
  *
  * @generated from message chainguard.platform.registry.ImageConfig.ExposedPort
  */
@@ -1050,7 +1052,7 @@ export declare type ImageConfig_ExposedPort = Message<"chainguard.platform.regis
 export declare const ImageConfig_ExposedPortSchema: GenMessage<ImageConfig_ExposedPort>;
 
 /**
- * A path is a volume; there is no more to say.
+ * A volume. The message is empty, because the key has the path.
  *
  * @generated from message chainguard.platform.registry.ImageConfig.Volume
  */
@@ -1064,7 +1066,7 @@ export declare type ImageConfig_Volume = Message<"chainguard.platform.registry.I
 export declare const ImageConfig_VolumeSchema: GenMessage<ImageConfig_Volume>;
 
 /**
- * Packages that came, went and changed.
+ * The packages that were added, removed and changed.
  *
  * @generated from message chainguard.platform.registry.PackagesDiff
  */
@@ -1092,7 +1094,7 @@ export declare type PackagesDiff = Message<"chainguard.platform.registry.Package
 export declare const PackagesDiffSchema: GenMessage<PackagesDiff>;
 
 /**
- * A package in two versions.
+ * A package with its two versions.
  *
  * @generated from message chainguard.platform.registry.PackagesDiff.ChangedPackageReference
  */
@@ -1120,7 +1122,7 @@ export declare type PackagesDiff_ChangedPackageReference = Message<"chainguard.p
 export declare const PackagesDiff_ChangedPackageReferenceSchema: GenMessage<PackagesDiff_ChangedPackageReference>;
 
 /**
- * A version, and where it is described.
+ * A version, and a link to its description.
  *
  * @generated from message chainguard.platform.registry.VersionReference
  */
@@ -1143,7 +1145,7 @@ export declare type VersionReference = Message<"chainguard.platform.registry.Ver
 export declare const VersionReferenceSchema: GenMessage<VersionReference>;
 
 /**
- * A package, and where it is described.
+ * A package, and a link to its description.
  *
  * @generated from message chainguard.platform.registry.PackageReference
  */
@@ -1171,7 +1173,7 @@ export declare type PackageReference = Message<"chainguard.platform.registry.Pac
 export declare const PackageReferenceSchema: GenMessage<PackageReference>;
 
 /**
- * Vulnerabilities that came and went.
+ * The vulnerabilities that were added and removed.
  *
  * @generated from message chainguard.platform.registry.VulnerabilitiesDiff
  */
@@ -1199,7 +1201,7 @@ export declare type VulnerabilitiesDiff = Message<"chainguard.platform.registry.
 export declare const VulnerabilitiesDiffSchema: GenMessage<VulnerabilitiesDiff>;
 
 /**
- * Which scanner looked at an image, and what it knew.
+ * The scanner of an image, and its vulnerability database.
  *
  * @generated from message chainguard.platform.registry.ScannerMetadata
  */
@@ -1232,7 +1234,7 @@ export declare type ScannerMetadata = Message<"chainguard.platform.registry.Scan
 export declare const ScannerMetadataSchema: GenMessage<ScannerMetadata>;
 
 /**
- * A vulnerability, and where it is described.
+ * A vulnerability, and a link to its description.
  *
  * @generated from message chainguard.platform.registry.VulnerabilityReference
  */
@@ -1260,7 +1262,7 @@ export declare type VulnerabilityReference = Message<"chainguard.platform.regist
 export declare const VulnerabilityReferenceSchema: GenMessage<VulnerabilityReference>;
 
 /**
- * Names an image.
+ * Names an image by its repo and digest.
  *
  * @generated from message chainguard.platform.registry.ArchRequest
  */
@@ -1283,7 +1285,8 @@ export declare type ArchRequest = Message<"chainguard.platform.registry.ArchRequ
 export declare const ArchRequestSchema: GenMessage<ArchRequest>;
 
 /**
- * Names an image and an architecture; `amd64` when empty.
+ * Names an image by its repo and digest, and an architecture. The architecture is `amd64` by
+ * default.
  *
  * @generated from message chainguard.platform.registry.SizeRequest
  */
@@ -1311,7 +1314,8 @@ export declare type SizeRequest = Message<"chainguard.platform.registry.SizeRequ
 export declare const SizeRequestSchema: GenMessage<SizeRequest>;
 
 /**
- * Names an image and an architecture.
+ * Names an image by its repo and digest, and an architecture. The architecture is `amd64` by
+ * default.
  *
  * @generated from message chainguard.platform.registry.ImageConfigRequest
  */
@@ -1344,7 +1348,8 @@ export declare type ImageConfigRequest = Message<"chainguard.platform.registry.I
 export declare const ImageConfigRequestSchema: GenMessage<ImageConfigRequest>;
 
 /**
- * Names an image and an architecture.
+ * Names an image by its repo and digest, and an architecture. The architecture is `amd64` by
+ * default.
  *
  * @generated from message chainguard.platform.registry.RawSbomRequest
  * @deprecated
@@ -1379,7 +1384,7 @@ export declare type RawSbomRequest = Message<"chainguard.platform.registry.RawSb
 export declare const RawSbomRequestSchema: GenMessage<RawSbomRequest>;
 
 /**
- * Names an image.
+ * Names an image by its repo and digest.
  *
  * @generated from message chainguard.platform.registry.VulnReportRequest
  */
@@ -1402,7 +1407,7 @@ export declare type VulnReportRequest = Message<"chainguard.platform.registry.Vu
 export declare const VulnReportRequestSchema: GenMessage<VulnReportRequest>;
 
 /**
- * One architecture of an image for several.
+ * One architecture of an image index.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataIndexFilter
  */
@@ -1425,7 +1430,7 @@ export declare type ManifestMetadataIndexFilter = Message<"chainguard.platform.r
 export declare const ManifestMetadataIndexFilterSchema: GenMessage<ManifestMetadataIndexFilter>;
 
 /**
- * One image to list for.
+ * An image whose packages to list.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataFilterEntry
  */
@@ -1455,7 +1460,7 @@ export declare type ManifestMetadataFilterEntry = Message<"chainguard.platform.r
 export declare const ManifestMetadataFilterEntrySchema: GenMessage<ManifestMetadataFilterEntry>;
 
 /**
- * The images to list for, all of one repo.
+ * The images whose packages to list, at most 20. All belong to one repo.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataFilter
  */
@@ -1541,7 +1546,7 @@ export declare type ManifestMetadata = Message<"chainguard.platform.registry.Man
 export declare const ManifestMetadataSchema: GenMessage<ManifestMetadata>;
 
 /**
- * The packages of the images that were asked for.
+ * The packages of the requested images.
  *
  * @generated from message chainguard.platform.registry.ManifestMetadataList
  */
@@ -1559,7 +1564,7 @@ export declare type ManifestMetadataList = Message<"chainguard.platform.registry
 export declare const ManifestMetadataListSchema: GenMessage<ManifestMetadataList>;
 
 /**
- * Names the group or repo to count below.
+ * Names the group or the repo whose manifests to count.
  *
  * @generated from message chainguard.platform.registry.ManifestDigestCountFilter
  */
@@ -1577,7 +1582,7 @@ export declare type ManifestDigestCountFilter = Message<"chainguard.platform.reg
 export declare const ManifestDigestCountFilterSchema: GenMessage<ManifestDigestCountFilter>;
 
 /**
- * How many images there are.
+ * A number of manifests.
  *
  * @generated from message chainguard.platform.registry.ManifestDigestCount
  */
@@ -1595,7 +1600,7 @@ export declare type ManifestDigestCount = Message<"chainguard.platform.registry.
 export declare const ManifestDigestCountSchema: GenMessage<ManifestDigestCount>;
 
 /**
- * A bill of materials as it was attached.
+ * An SBOM as it was pushed.
  *
  * @generated from message chainguard.platform.registry.RawSbom
  * @deprecated
@@ -1653,7 +1658,7 @@ export declare type PackageVersionMetadata = Message<"chainguard.platform.regist
 export declare const PackageVersionMetadataSchema: GenMessage<PackageVersionMetadata>;
 
 /**
- * One version of a package, and how long it is kept up.
+ * One version of a package, and its support period.
  *
  * @generated from message chainguard.platform.registry.PackageVersion
  */
@@ -1716,7 +1721,7 @@ export declare type PackageVersion = Message<"chainguard.platform.registry.Packa
 export declare const PackageVersionSchema: GenMessage<PackageVersion>;
 
 /**
- * Where the source of a version is.
+ * The source code of a version.
  *
  * @generated from message chainguard.platform.registry.PackageVersion.VersionSource
  */
@@ -1739,7 +1744,7 @@ export declare type PackageVersion_VersionSource = Message<"chainguard.platform.
 export declare const PackageVersion_VersionSourceSchema: GenMessage<PackageVersion_VersionSource>;
 
 /**
- * Which builds to list.
+ * Filters and page of a list of build reports.
  *
  * @generated from message chainguard.platform.registry.BuildReportFilter
  */
@@ -1777,7 +1782,7 @@ export declare type BuildReportFilter = Message<"chainguard.platform.registry.Bu
 export declare const BuildReportFilterSchema: GenMessage<BuildReportFilter>;
 
 /**
- * How one build went.
+ * A report on the build of an image.
  *
  * @generated from message chainguard.platform.registry.BuildReport
  */
@@ -1845,7 +1850,7 @@ export declare type BuildReport = Message<"chainguard.platform.registry.BuildRep
 export declare const BuildReportSchema: GenMessage<BuildReport>;
 
 /**
- * How a build ended.
+ * The result of a build.
  *
  * @generated from enum chainguard.platform.registry.BuildReport.Result
  */
@@ -1872,7 +1877,7 @@ export enum BuildReport_Result {
 export declare const BuildReport_ResultSchema: GenEnum<BuildReport_Result>;
 
 /**
- * The builds that were asked for.
+ * One page of build reports.
  *
  * @generated from message chainguard.platform.registry.BuildReportList
  */
@@ -1890,7 +1895,7 @@ export declare type BuildReportList = Message<"chainguard.platform.registry.Buil
 export declare const BuildReportListSchema: GenMessage<BuildReportList>;
 
 /**
- * How many builds failed.
+ * The failed builds of each repo.
  *
  * @generated from message chainguard.platform.registry.BuildStatus
  */
@@ -1908,7 +1913,7 @@ export declare type BuildStatus = Message<"chainguard.platform.registry.BuildSta
 export declare const BuildStatusSchema: GenMessage<BuildStatus>;
 
 /**
- * How many builds of a repo failed.
+ * The number of failed builds of a repo.
  *
  * @generated from message chainguard.platform.registry.BuildStatus.Failures
  */
@@ -1949,7 +1954,7 @@ export declare type UpdateStatusRequest = Message<"chainguard.platform.registry.
 export declare const UpdateStatusRequestSchema: GenMessage<UpdateStatusRequest>;
 
 /**
- * Whether there is something new.
+ * Whether a repo was updated recently.
  *
  * @generated from message chainguard.platform.registry.UpdateStatus
  */
@@ -1985,7 +1990,7 @@ export declare type GetSyncStatusRequest = Message<"chainguard.platform.registry
 export declare const GetSyncStatusRequestSchema: GenMessage<GetSyncStatusRequest>;
 
 /**
- * Names the group whose repos to look at.
+ * Names the group whose repos to list.
  *
  * @generated from message chainguard.platform.registry.ListSyncStatusesRequest
  */
@@ -2003,7 +2008,7 @@ export declare type ListSyncStatusesRequest = Message<"chainguard.platform.regis
 export declare const ListSyncStatusesRequestSchema: GenMessage<ListSyncStatusesRequest>;
 
 /**
- * How far a repo has come.
+ * The status of copying images to a repo.
  *
  * @generated from message chainguard.platform.registry.SyncStatus
  */
@@ -2026,7 +2031,7 @@ export declare type SyncStatus = Message<"chainguard.platform.registry.SyncStatu
 export declare const SyncStatusSchema: GenMessage<SyncStatus>;
 
 /**
- * The states of taking images over.
+ * The states of copying images.
  *
  * @generated from enum chainguard.platform.registry.SyncStatus.Status
  */
@@ -2058,7 +2063,7 @@ export enum SyncStatus_Status {
 export declare const SyncStatus_StatusSchema: GenEnum<SyncStatus_Status>;
 
 /**
- * How far one repo has come.
+ * The status of copying images to one repo.
  *
  * @generated from message chainguard.platform.registry.RepoSyncStatus
  */
@@ -2081,7 +2086,7 @@ export declare type RepoSyncStatus = Message<"chainguard.platform.registry.RepoS
 export declare const RepoSyncStatusSchema: GenMessage<RepoSyncStatus>;
 
 /**
- * The repos of the registry.
+ * The sync status of each repo of a group.
  *
  * @generated from message chainguard.platform.registry.SyncStatusList
  */
@@ -2099,7 +2104,7 @@ export declare type SyncStatusList = Message<"chainguard.platform.registry.SyncS
 export declare const SyncStatusListSchema: GenMessage<SyncStatusList>;
 
 /**
- * Names an image.
+ * Names an image by its repo and digest, and an architecture.
  *
  * @generated from message chainguard.platform.registry.HelmRequest
  */
@@ -2165,7 +2170,7 @@ export declare type Helm = Message<"chainguard.platform.registry.Helm"> & {
 export declare const HelmSchema: GenMessage<Helm>;
 
 /**
- * Names a chart that is stored as an image.
+ * Names a Helm chart by its repo and digest.
  *
  * @generated from message chainguard.platform.registry.GetChartRequest
  */
@@ -2251,7 +2256,7 @@ export declare type Chart = Message<"chainguard.platform.registry.Chart"> & {
 export declare const ChartSchema: GenMessage<Chart>;
 
 /**
- * A chart that another needs.
+ * A chart that another chart depends on.
  *
  * @generated from message chainguard.platform.registry.ChartDependency
  */
@@ -2307,7 +2312,7 @@ export declare type ChartImage = Message<"chainguard.platform.registry.ChartImag
 export declare const ChartImageSchema: GenMessage<ChartImage>;
 
 /**
- * Names the repo of an image.
+ * Names the repo of the images.
  *
  * @generated from message chainguard.platform.registry.ListChartsByImageRepoRequest
  */
@@ -2325,7 +2330,7 @@ export declare type ListChartsByImageRepoRequest = Message<"chainguard.platform.
 export declare const ListChartsByImageRepoRequestSchema: GenMessage<ListChartsByImageRepoRequest>;
 
 /**
- * The charts that use it.
+ * The charts that use images of the repo.
  *
  * @generated from message chainguard.platform.registry.ListChartsByImageRepoResponse
  */
@@ -2366,7 +2371,7 @@ export declare type ChartImageBinding = Message<"chainguard.platform.registry.Ch
 export declare const ChartImageBindingSchema: GenMessage<ChartImageBinding>;
 
 /**
- * The charts that deploy the images of a repo.
+ * The Helm charts that deploy the images of a repo.
  *
  * @generated from message chainguard.platform.registry.Deployment
  */
@@ -2389,7 +2394,7 @@ export declare type Deployment = Message<"chainguard.platform.registry.Deploymen
 export declare const DeploymentSchema: GenMessage<Deployment>;
 
 /**
- * Where a Helm chart is.
+ * A Helm chart in a chart repository.
  *
  * @generated from message chainguard.platform.registry.HelmChart
  */
@@ -2400,7 +2405,7 @@ export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"
   source?: string | undefined;
 
   /**
-   * The address of the chart repository: https or oci.
+   * The URL of the chart repository, with the scheme https or oci.
    *
    * @generated from field: string repo = 2;
    */
@@ -2419,7 +2424,7 @@ export declare type HelmChart = Message<"chainguard.platform.registry.HelmChart"
 export declare const HelmChartSchema: GenMessage<HelmChart>;
 
 /**
- * The charts, and the repo they are for.
+ * The Helm charts of a repo, at most 100.
  *
  * @generated from message chainguard.platform.registry.CreateDeploymentRequest
  */
@@ -2442,7 +2447,7 @@ export declare type CreateDeploymentRequest = Message<"chainguard.platform.regis
 export declare const CreateDeploymentRequestSchema: GenMessage<CreateDeploymentRequest>;
 
 /**
- * The charts, and the repo they are for.
+ * The Helm charts of a repo, at most 100.
  *
  * @generated from message chainguard.platform.registry.UpdateDeploymentRequest
  */
@@ -2483,7 +2488,7 @@ export declare type GetDeploymentRequest = Message<"chainguard.platform.registry
 export declare const GetDeploymentRequestSchema: GenMessage<GetDeploymentRequest>;
 
 /**
- * How a registry treats its tags.
+ * The registry settings of a group. The server only stores them.
  *
  * @generated from message chainguard.platform.registry.RegistrySettings
  */
@@ -2494,14 +2499,14 @@ export declare type RegistrySettings = Message<"chainguard.platform.registry.Reg
   registryId: string;
 
   /**
-   * Whether each image gets a tag that never moves.
+   * Whether each build also gets a unique tag that is never moved.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * Whether tags are kept up for a while after the end of their life.
+   * Whether tags are still updated for some time after their end of life.
    *
    * @generated from field: bool eol_grace_period = 3;
    */
@@ -2515,7 +2520,7 @@ export declare type RegistrySettings = Message<"chainguard.platform.registry.Reg
 export declare const RegistrySettingsSchema: GenMessage<RegistrySettings>;
 
 /**
- * Names the group that is the registry.
+ * Names the group whose registry settings to return.
  *
  * @generated from message chainguard.platform.registry.GetRegistrySettingsRequest
  */
@@ -2533,7 +2538,7 @@ export declare type GetRegistrySettingsRequest = Message<"chainguard.platform.re
 export declare const GetRegistrySettingsRequestSchema: GenMessage<GetRegistrySettingsRequest>;
 
 /**
- * What a policy may judge an image by.
+ * The properties of an image that a policy can use.
  *
  * @generated from message chainguard.platform.registry.PolicyInput
  */
@@ -2561,7 +2566,7 @@ export declare type PolicyInput = Message<"chainguard.platform.registry.PolicyIn
 export declare const PolicyInputSchema: GenMessage<PolicyInput>;
 
 /**
- * The parts of a catalogue.
+ * A tier of the catalog.
  *
  * @generated from enum chainguard.platform.registry.CatalogTier
  */
@@ -2608,7 +2613,7 @@ export enum CatalogTier {
 export declare const CatalogTierSchema: GenEnum<CatalogTier>;
 
 /**
- * Whether a tag is kept up.
+ * Whether a tag is still updated.
  *
  * @generated from enum chainguard.platform.registry.EolTagStatus
  */
@@ -2635,7 +2640,7 @@ export enum EolTagStatus {
 export declare const EolTagStatusSchema: GenEnum<EolTagStatus>;
 
 /**
- * How the time of grace stands.
+ * The status of the grace period of a tag.
  *
  * @generated from enum chainguard.platform.registry.EolGracePeriodStatus
  */
@@ -2672,7 +2677,7 @@ export enum EolGracePeriodStatus {
 export declare const EolGracePeriodStatusSchema: GenEnum<EolGracePeriodStatus>;
 
 /**
- * Whether a chart works without the image.
+ * Whether a chart requires an image.
  *
  * @generated from enum chainguard.platform.registry.ChartImageRequirement
  */
@@ -2699,13 +2704,14 @@ export enum ChartImageRequirement {
 export declare const ChartImageRequirementSchema: GenEnum<ChartImageRequirement>;
 
 /**
- * The registry holds repos; a repo holds images and the tags that name them.
+ * Manages repos, and the images, tags and settings in them.
  *
  * @generated from service chainguard.platform.registry.Registry
  */
 export declare const Registry: GenService<{
   /**
-   * Creates a repo in a group.
+   * Creates a repo in a group. If a repo with this name exists and the caller may list it, it is
+   * returned, unless `prevent_existing` is set.
    *
    * @generated from rpc chainguard.platform.registry.Registry.CreateRepo
    */
@@ -2715,7 +2721,7 @@ export declare const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Replaces what is known of a repo; its images stay.
+   * Replaces the fields of a repo and its README. Its images do not change.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateRepo
    */
@@ -2725,7 +2731,7 @@ export declare const Registry: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Lists the repos that the caller reaches.
+   * Lists the repos that the caller has access to.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListRepos
    */
@@ -2735,7 +2741,8 @@ export declare const Registry: GenService<{
     output: typeof RepoListSchema;
   },
   /**
-   * Counts the repos that take their images from this one.
+   * Counts the repos that have this repo as their source. Only repos that the caller may list are
+   * counted.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoCountBySource
    */
@@ -2745,7 +2752,7 @@ export declare const Registry: GenService<{
     output: typeof RepoCountSchema;
   },
   /**
-   * Deletes a repo with its tags and images.
+   * Deletes a repo with its tags, images and vulnerability reports.
    *
    * @generated from rpc chainguard.platform.registry.Registry.DeleteRepo
    */
@@ -2755,7 +2762,7 @@ export declare const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Names an image of a repo.
+   * Creates a tag for an image of a repo. The image must have been pushed before.
    *
    * @generated from rpc chainguard.platform.registry.Registry.CreateTag
    */
@@ -2765,7 +2772,7 @@ export declare const Registry: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Points a tag at another image.
+   * Moves a tag to another image, and replaces its other fields. The name cannot be changed.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateTag
    */
@@ -2775,7 +2782,7 @@ export declare const Registry: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Deletes a tag; the image stays.
+   * Deletes a tag. The image is not deleted.
    *
    * @generated from rpc chainguard.platform.registry.Registry.DeleteTag
    */
@@ -2785,7 +2792,7 @@ export declare const Registry: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the tags that the caller reaches.
+   * Lists the tags that the caller has access to.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListTags
    */
@@ -2795,7 +2802,7 @@ export declare const Registry: GenService<{
     output: typeof TagListSchema;
   },
   /**
-   * Counts the tags of a repo and tells the latest.
+   * Counts the tags of a repo, and returns the latest one.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRepoTagsSummary
    */
@@ -2805,7 +2812,7 @@ export declare const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists tags that have reached, or will reach, the end of their life.
+   * Lists the tags that have reached their end of life.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListEolTags
    */
@@ -2815,7 +2822,7 @@ export declare const Registry: GenService<{
     output: typeof EolTagListSchema;
   },
   /**
-   * Lists the images that a tag has pointed at.
+   * Lists the images that a tag has pointed to, the newest first.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListTagHistory
    */
@@ -2825,7 +2832,8 @@ export declare const Registry: GenService<{
     output: typeof TagHistoryListSchema;
   },
   /**
-   * Gives the bill of materials of an image as a graph.
+   * Returns the SBOM of an image as a graph. The SBOM must be attached to the image as a referrer,
+   * in SPDX or CycloneDX format.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSbom
    */
@@ -2835,7 +2843,8 @@ export declare const Registry: GenService<{
     output: typeof Sbom2Schema;
   },
   /**
-   * Gives the Helm chart that comes with an image.
+   * Returns the Helm chart that belongs to an image. This server has none: the result is always
+   * NOT_FOUND.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetHelm
    */
@@ -2845,7 +2854,7 @@ export declare const Registry: GenService<{
     output: typeof HelmSchema;
   },
   /**
-   * Reads a Helm chart that is stored as an image.
+   * Returns a Helm chart that was pushed to a repo.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetChart
    */
@@ -2855,7 +2864,8 @@ export declare const Registry: GenService<{
     output: typeof ChartSchema;
   },
   /**
-   * Lists the charts that use images of a repo.
+   * Lists the charts that use images of a repo. This server does not render charts: the list is
+   * always empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListChartsByImageRepo
    */
@@ -2865,7 +2875,7 @@ export declare const Registry: GenService<{
     output: typeof ListChartsByImageRepoResponseSchema;
   },
   /**
-   * Gives the configuration that an image runs with.
+   * Returns the configuration with which containers of an image are started.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetImageConfig
    */
@@ -2885,7 +2895,7 @@ export declare const Registry: GenService<{
     output: typeof ArchsSchema;
   },
   /**
-   * Gives the size of an image for one architecture.
+   * Returns the size of an image for one architecture.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSize
    */
@@ -2895,7 +2905,7 @@ export declare const Registry: GenService<{
     output: typeof SizeSchema;
   },
   /**
-   * Gives the bill of materials of an image as it was attached.
+   * Returns the SBOM of an image as it was pushed.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRawSbom
    */
@@ -2905,7 +2915,7 @@ export declare const Registry: GenService<{
     output: typeof RawSbomSchema;
   },
   /**
-   * Gives the vulnerabilities that a scanner found in an image.
+   * Returns the newest vulnerability report of an image.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetVulnReport
    */
@@ -2915,7 +2925,8 @@ export declare const Registry: GenService<{
     output: typeof VulnReportSchema;
   },
   /**
-   * Lists the packages of images.
+   * Lists the packages of up to 20 images, as their SBOMs state them. Images that do not exist are
+   * left out.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListManifestMetadata
    */
@@ -2925,7 +2936,7 @@ export declare const Registry: GenService<{
     output: typeof ManifestMetadataListSchema;
   },
   /**
-   * Counts the images below a group or in a repo.
+   * Counts the manifests of a repo, or of all repos in a group and its descendants.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetManifestDigestCount
    */
@@ -2935,7 +2946,8 @@ export declare const Registry: GenService<{
     output: typeof ManifestDigestCountSchema;
   },
   /**
-   * Lists the versions of a package, and how long each is kept up.
+   * Returns the versions of a package and their support periods. This server has none: the result
+   * is always NOT_FOUND.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetPackageVersionMetadata
    */
@@ -2945,7 +2957,8 @@ export declare const Registry: GenService<{
     output: typeof PackageVersionMetadataSchema;
   },
   /**
-   * Lists how builds of images went.
+   * Lists reports on the builds of images. This server does not build images: the list is always
+   * empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListBuildReports
    */
@@ -2955,7 +2968,8 @@ export declare const Registry: GenService<{
     output: typeof BuildReportListSchema;
   },
   /**
-   * Counts the builds that failed, by repo.
+   * Counts the failed builds of each repo. This server does not build images: the list is always
+   * empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetBuildStatus
    */
@@ -2965,7 +2979,7 @@ export declare const Registry: GenService<{
     output: typeof BuildStatusSchema;
   },
   /**
-   * Tells whether a repo has had a new image of late.
+   * Checks whether a tag of a repo changed within the last 24 hours.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetUpdateStatus
    */
@@ -2975,7 +2989,8 @@ export declare const Registry: GenService<{
     output: typeof UpdateStatusSchema;
   },
   /**
-   * Tells how far a repo has taken over the images of its source.
+   * Returns the status of copying the images of the source to a repo. This server does not copy
+   * images: the status is always UNKNOWN.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSyncStatus
    */
@@ -2985,7 +3000,8 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusSchema;
   },
   /**
-   * Tells the same for every repo of a registry.
+   * Lists the sync status of every repo of a group. This server does not copy images: the list is
+   * always empty.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListSyncStatuses
    */
@@ -2995,7 +3011,8 @@ export declare const Registry: GenService<{
     output: typeof SyncStatusListSchema;
   },
   /**
-   * Says which Helm charts deploy the images of a repo.
+   * Sets the Helm charts that deploy the images of a repo. A repo has at most one deployment; a
+   * second one is refused with ALREADY_EXISTS.
    *
    * @generated from rpc chainguard.platform.registry.Registry.CreateDeployment
    */
@@ -3005,7 +3022,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Replaces the charts of a repo.
+   * Replaces the Helm charts of a repo. If it has none, the error is NOT_FOUND.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateDeployment
    */
@@ -3015,7 +3032,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Finds the charts of a repo.
+   * Returns the Helm charts of a repo. If it has none, the error is NOT_FOUND.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetDeployment
    */
@@ -3025,7 +3042,7 @@ export declare const Registry: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Finds the settings of a registry.
+   * Returns the registry settings of a group.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRegistrySettings
    */
@@ -3035,7 +3052,7 @@ export declare const Registry: GenService<{
     output: typeof RegistrySettingsSchema;
   },
   /**
-   * Replaces the settings of a registry.
+   * Replaces the registry settings of a group.
    *
    * @generated from rpc chainguard.platform.registry.Registry.UpdateRegistrySettings
    */

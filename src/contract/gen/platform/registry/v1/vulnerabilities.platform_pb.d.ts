@@ -35,7 +35,7 @@ export declare type RepoTagReference = Message<"chainguard.platform.registry.Rep
 export declare const RepoTagReferenceSchema: GenMessage<RepoTagReference>;
 
 /**
- * The tags to count for, and the days.
+ * The tags and the period to count.
  *
  * @generated from message chainguard.platform.registry.VulnCountReportFilter
  */
@@ -164,7 +164,7 @@ export declare type VulnCountReport = Message<"chainguard.platform.registry.Vuln
 export declare const VulnCountReportSchema: GenMessage<VulnCountReport>;
 
 /**
- * How many there are of one severity.
+ * The number of vulnerabilities with one severity.
  *
  * @generated from message chainguard.platform.registry.VulnCount
  */
@@ -187,7 +187,7 @@ export declare type VulnCount = Message<"chainguard.platform.registry.VulnCount"
 export declare const VulnCountSchema: GenMessage<VulnCount>;
 
 /**
- * Names a report by image, scanner and time.
+ * Names a vulnerability report by its image, scanner and time.
  *
  * @generated from message chainguard.platform.registry.GetRawVulnReportRequest
  */
@@ -215,7 +215,7 @@ export declare type GetRawVulnReportRequest = Message<"chainguard.platform.regis
 export declare const GetRawVulnReportRequestSchema: GenMessage<GetRawVulnReportRequest>;
 
 /**
- * A report as the scanner wrote it.
+ * A vulnerability report in the format of its scanner.
  *
  * @generated from message chainguard.platform.registry.RawVulnReport
  */
@@ -253,7 +253,7 @@ export declare type RawVulnReport = Message<"chainguard.platform.registry.RawVul
 export declare const RawVulnReportSchema: GenMessage<RawVulnReport>;
 
 /**
- * What one scanner found in an image.
+ * The vulnerabilities that one scanner found in an image.
  *
  * @generated from message chainguard.platform.registry.VulnReport
  */
@@ -286,7 +286,7 @@ export declare type VulnReport = Message<"chainguard.platform.registry.VulnRepor
 export declare const VulnReportSchema: GenMessage<VulnReport>;
 
 /**
- * A scanner, and how old its knowledge is.
+ * A scanner, its version, and the age of its vulnerability database.
  *
  * @generated from message chainguard.platform.registry.Scanner
  */
@@ -314,7 +314,7 @@ export declare type Scanner = Message<"chainguard.platform.registry.Scanner"> & 
 export declare const ScannerSchema: GenMessage<Scanner>;
 
 /**
- * The scanners that we read.
+ * The supported scanners.
  *
  * @generated from enum chainguard.platform.registry.Scanner.Name
  */
@@ -341,7 +341,7 @@ export enum Scanner_Name {
 export declare const Scanner_NameSchema: GenEnum<Scanner_Name>;
 
 /**
- * Which reports to list.
+ * Filters of a list of vulnerability reports.
  *
  * @generated from message chainguard.platform.registry.VulnReportFilter
  */
@@ -379,7 +379,7 @@ export declare type VulnReportFilter = Message<"chainguard.platform.registry.Vul
 export declare const VulnReportFilterSchema: GenMessage<VulnReportFilter>;
 
 /**
- * All the reports that were asked for.
+ * All vulnerability reports that match the filter.
  *
  * @generated from message chainguard.platform.registry.VulnReportList
  */
@@ -397,7 +397,7 @@ export declare type VulnReportList = Message<"chainguard.platform.registry.VulnR
 export declare const VulnReportListSchema: GenMessage<VulnReportList>;
 
 /**
- * A vulnerability that was found.
+ * A vulnerability in an image.
  *
  * @generated from message chainguard.platform.registry.Vulnerability
  */
@@ -413,7 +413,7 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
   aliases: string[];
 
   /**
-   * The packages it was found in.
+   * The package URLs of the affected packages.
    *
    * @generated from field: repeated string purls = 3;
    */
@@ -462,7 +462,7 @@ export declare type Vulnerability = Message<"chainguard.platform.registry.Vulner
 export declare const VulnerabilitySchema: GenMessage<Vulnerability>;
 
 /**
- * A score by the Common Vulnerability Scoring System.
+ * A rating by the Common Vulnerability Scoring System.
  *
  * @generated from message chainguard.platform.registry.Vulnerability.CVSS
  */
@@ -485,7 +485,7 @@ export declare type Vulnerability_CVSS = Message<"chainguard.platform.registry.V
 export declare const Vulnerability_CVSSSchema: GenMessage<Vulnerability_CVSS>;
 
 /**
- * Whether, and in which versions, it is fixed.
+ * The fix of a vulnerability.
  *
  * @generated from message chainguard.platform.registry.Vulnerability.Fix
  */
@@ -508,7 +508,7 @@ export declare type Vulnerability_Fix = Message<"chainguard.platform.registry.Vu
 export declare const Vulnerability_FixSchema: GenMessage<Vulnerability_Fix>;
 
 /**
- * Whether there is a fix.
+ * Whether a vulnerability is fixed.
  *
  * @generated from enum chainguard.platform.registry.Vulnerability.Fix.State
  */
@@ -540,7 +540,7 @@ export enum Vulnerability_Fix_State {
 export declare const Vulnerability_Fix_StateSchema: GenEnum<Vulnerability_Fix_State>;
 
 /**
- * How bad it is.
+ * The severity of a vulnerability.
  *
  * @generated from enum chainguard.platform.registry.Vulnerability.Severity
  */
@@ -582,13 +582,15 @@ export enum Vulnerability_Severity {
 export declare const Vulnerability_SeveritySchema: GenEnum<Vulnerability_Severity>;
 
 /**
- * What scanners found in the images of the registry.
+ * Lists the vulnerabilities that scanners found in images.
  *
  * @generated from service chainguard.platform.registry.Vulnerabilities
  */
 export declare const Vulnerabilities: GenService<{
   /**
-   * Lists the reports on an image, newest first.
+   * Lists the vulnerability reports of a repo or an image, the newest first. If more than 200
+   * reports match, or if they have more than 100,000 findings, the request is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListVulnReports
    */
@@ -598,7 +600,7 @@ export declare const Vulnerabilities: GenService<{
     output: typeof VulnReportListSchema;
   },
   /**
-   * Gives a report as the scanner wrote it.
+   * Returns a vulnerability report as it was imported.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.GetRawVulnReport
    */
@@ -608,7 +610,8 @@ export declare const Vulnerabilities: GenService<{
     output: typeof RawVulnReportSchema;
   },
   /**
-   * Counts the vulnerabilities of a tag, day by day.
+   * Counts the vulnerabilities of tags at the end of each day. Days without a report are left out.
+   * A request covers at most 366 days, 100 tags and 2000 counts.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListVulnCountReports
    */
@@ -618,7 +621,8 @@ export declare const Vulnerabilities: GenService<{
     output: typeof VulnCountReportListSchema;
   },
   /**
-   * Counts all that a tag has had up to each day.
+   * Counts the vulnerabilities that tags have had from the first day to each day. Days without a
+   * report are left out. A request covers at most 366 days, 100 tags and 2000 counts.
    *
    * @generated from rpc chainguard.platform.registry.Vulnerabilities.ListCumulativeVulnCountReports
    */

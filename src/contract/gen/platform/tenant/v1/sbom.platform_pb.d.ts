@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_tenant_v1_sbom_platform: GenFile;
 
 /**
- * A bill of materials.
+ * An SBOM (software bill of materials).
  *
  * @generated from message chainguard.platform.tenant.Sbom2
  */
@@ -24,7 +24,7 @@ export declare type Sbom2 = Message<"chainguard.platform.tenant.Sbom2"> & {
   id: string;
 
   /**
-   * The document as it was written.
+   * The SBOM as it was pushed.
    *
    * @generated from field: bytes raw_sbom = 2;
    */
@@ -88,7 +88,7 @@ export declare type Sbom2 = Message<"chainguard.platform.tenant.Sbom2"> & {
 export declare const Sbom2Schema: GenMessage<Sbom2>;
 
 /**
- * Where a bill of materials comes from.
+ * The origin of an SBOM.
  *
  * @generated from enum chainguard.platform.tenant.Sbom2.Source
  */
@@ -115,7 +115,7 @@ export enum Sbom2_Source {
 export declare const Sbom2_SourceSchema: GenEnum<Sbom2_Source>;
 
 /**
- * What something is made of.
+ * The components of a software artifact and their relations.
  *
  * @generated from message chainguard.platform.tenant.ComponentGraph
  */
@@ -138,7 +138,7 @@ export declare type ComponentGraph = Message<"chainguard.platform.tenant.Compone
 export declare const ComponentGraphSchema: GenMessage<ComponentGraph>;
 
 /**
- * One part.
+ * A component: a package or a file.
  *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Node
  */
@@ -168,7 +168,7 @@ export declare type ComponentGraph_Node = Message<"chainguard.platform.tenant.Co
 export declare const ComponentGraph_NodeSchema: GenMessage<ComponentGraph_Node>;
 
 /**
- * How two parts belong together.
+ * A relation between two components.
  *
  * @generated from message chainguard.platform.tenant.ComponentGraph.Edge
  */
@@ -196,7 +196,7 @@ export declare type ComponentGraph_Edge = Message<"chainguard.platform.tenant.Co
 export declare const ComponentGraph_EdgeSchema: GenMessage<ComponentGraph_Edge>;
 
 /**
- * The ways in which parts belong together.
+ * The type of a relation.
  *
  * @generated from enum chainguard.platform.tenant.ComponentGraph.Edge.Type
  */
@@ -306,7 +306,7 @@ export declare type File2 = Message<"chainguard.platform.tenant.File2"> & {
 export declare const File2Schema: GenMessage<File2>;
 
 /**
- * Bills of materials.
+ * A list of SBOMs.
  *
  * @generated from message chainguard.platform.tenant.Sbom2List
  */
@@ -324,7 +324,7 @@ export declare type Sbom2List = Message<"chainguard.platform.tenant.Sbom2List"> 
 export declare const Sbom2ListSchema: GenMessage<Sbom2List>;
 
 /**
- * Which bills of materials to list.
+ * Filters of a list of SBOMs.
  *
  * @generated from message chainguard.platform.tenant.Sbom2Filter
  */

@@ -26,7 +26,7 @@ export const Sbom2_SourceSchema = /*@__PURE__*/
   enumDesc(file_platform_tenant_v1_sbom_platform, 0, 0);
 
 /**
- * Where a bill of materials comes from.
+ * The origin of an SBOM.
  *
  * @generated from enum chainguard.platform.tenant.Sbom2.Source
  */
@@ -61,7 +61,7 @@ export const ComponentGraph_Edge_TypeSchema = /*@__PURE__*/
   enumDesc(file_platform_tenant_v1_sbom_platform, 1, 1, 0);
 
 /**
- * The ways in which parts belong together.
+ * The type of a relation.
  *
  * @generated from enum chainguard.platform.tenant.ComponentGraph.Edge.Type
  */

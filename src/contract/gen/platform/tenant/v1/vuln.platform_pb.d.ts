@@ -14,7 +14,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_tenant_v1_vuln_platform: GenFile;
 
 /**
- * What a scanner found in an image.
+ * The vulnerabilities that a scanner found in an image.
  *
  * @generated from message chainguard.platform.tenant.VulnReport
  */
@@ -45,7 +45,7 @@ export declare type VulnReport = Message<"chainguard.platform.tenant.VulnReport"
   reportGeneration?: Timestamp | undefined;
 
   /**
-   * The report as the scanner wrote it.
+   * The report in the format of its scanner.
    *
    * @generated from field: bytes raw_vuln_report = 6;
    */
@@ -64,7 +64,7 @@ export declare type VulnReport = Message<"chainguard.platform.tenant.VulnReport"
 export declare const VulnReportSchema: GenMessage<VulnReport>;
 
 /**
- * The program that looked.
+ * The scanner that created a report.
  *
  * @generated from message chainguard.platform.tenant.Scanner
  */
@@ -115,7 +115,7 @@ export declare type VulnerabilityMatch = Message<"chainguard.platform.tenant.Vul
 export declare const VulnerabilityMatchSchema: GenMessage<VulnerabilityMatch>;
 
 /**
- * What is known of a vulnerability.
+ * Details of a vulnerability.
  *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord
  */
@@ -178,7 +178,7 @@ export declare type VulnerabilityRecord = Message<"chainguard.platform.tenant.Vu
 export declare const VulnerabilityRecordSchema: GenMessage<VulnerabilityRecord>;
 
 /**
- * A score by the Common Vulnerability Scoring System.
+ * A rating by the Common Vulnerability Scoring System.
  *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.Cvss
  */
@@ -201,7 +201,7 @@ export declare type VulnerabilityRecord_Cvss = Message<"chainguard.platform.tena
 export declare const VulnerabilityRecord_CvssSchema: GenMessage<VulnerabilityRecord_Cvss>;
 
 /**
- * The same vulnerability in another database.
+ * The same vulnerability under another id.
  *
  * @generated from message chainguard.platform.tenant.VulnerabilityRecord.RelatedVulnerability
  */
@@ -224,7 +224,7 @@ export declare type VulnerabilityRecord_RelatedVulnerability = Message<"chaingua
 export declare const VulnerabilityRecord_RelatedVulnerabilitySchema: GenMessage<VulnerabilityRecord_RelatedVulnerability>;
 
 /**
- * How bad it is.
+ * The severity of a vulnerability.
  *
  * @generated from enum chainguard.platform.tenant.VulnerabilityRecord.Severity
  */
@@ -261,7 +261,7 @@ export enum VulnerabilityRecord_Severity {
 export declare const VulnerabilityRecord_SeveritySchema: GenEnum<VulnerabilityRecord_Severity>;
 
 /**
- * Whether, and in which versions, it is fixed.
+ * The fix of a vulnerability.
  *
  * @generated from message chainguard.platform.tenant.Fix
  */
@@ -284,7 +284,7 @@ export declare type Fix = Message<"chainguard.platform.tenant.Fix"> & {
 export declare const FixSchema: GenMessage<Fix>;
 
 /**
- * Whether there is a fix.
+ * Whether a vulnerability is fixed.
  *
  * @generated from enum chainguard.platform.tenant.Fix.State
  */
@@ -316,7 +316,7 @@ export enum Fix_State {
 export declare const Fix_StateSchema: GenEnum<Fix_State>;
 
 /**
- * Reports.
+ * A list of vulnerability reports.
  *
  * @generated from message chainguard.platform.tenant.VulnReportList
  */
@@ -334,7 +334,7 @@ export declare type VulnReportList = Message<"chainguard.platform.tenant.VulnRep
 export declare const VulnReportListSchema: GenMessage<VulnReportList>;
 
 /**
- * Which reports to list.
+ * Filters of a list of vulnerability reports.
  *
  * @generated from message chainguard.platform.tenant.VulnReportFilter
  */

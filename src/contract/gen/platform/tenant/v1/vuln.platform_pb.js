@@ -62,7 +62,7 @@ export const VulnerabilityRecord_SeveritySchema = /*@__PURE__*/
   enumDesc(file_platform_tenant_v1_vuln_platform, 3, 0);
 
 /**
- * How bad it is.
+ * The severity of a vulnerability.
  *
  * @generated from enum chainguard.platform.tenant.VulnerabilityRecord.Severity
  */
@@ -83,7 +83,7 @@ export const Fix_StateSchema = /*@__PURE__*/
   enumDesc(file_platform_tenant_v1_vuln_platform, 4, 0);
 
 /**
- * Whether there is a fix.
+ * Whether a vulnerability is fixed.
  *
  * @generated from enum chainguard.platform.tenant.Fix.State
  */

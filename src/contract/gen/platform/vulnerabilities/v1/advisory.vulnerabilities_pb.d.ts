@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../common/v1/uidp.platform_pb.js";
 export declare const file_platform_vulnerabilities_v1_advisory_vulnerabilities: GenFile;
 
 /**
- * A vulnerability in one package.
+ * The history of one vulnerability in one component of an artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.Advisory
  */
@@ -69,7 +69,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v1.A
   deletedAt?: Timestamp | undefined;
 
   /**
-   * What others call the vulnerability, such as CVE and GHSA numbers.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
@@ -103,7 +103,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v1.A
 export declare const AdvisorySchema: GenMessage<Advisory>;
 
 /**
- * What became known of a vulnerability, and when.
+ * One event in the history of an advisory.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent
  */
@@ -119,7 +119,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   timestamp?: Timestamp | undefined;
 
   /**
-   * What became known.
+   * The type of the event, and its details.
    *
    * @generated from oneof chainguard.platform.vulnerabilities.v1.AdvisoryEvent.type
    */
@@ -212,7 +212,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
 export declare const AdvisoryEventSchema: GenMessage<AdvisoryEvent>;
 
 /**
- * Somebody noticed it.
+ * The vulnerability was detected.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Detection
  */
@@ -248,7 +248,7 @@ export declare type AdvisoryEvent_Detection = Message<"chainguard.platform.vulne
 export declare const AdvisoryEvent_DetectionSchema: GenMessage<AdvisoryEvent_Detection>;
 
 /**
- * The National Vulnerability Database was asked.
+ * Detected by a search of the National Vulnerability Database.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Detection.NVDAPI
  */
@@ -271,7 +271,7 @@ export declare type AdvisoryEvent_Detection_NVDAPI = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_NVDAPISchema: GenMessage<AdvisoryEvent_Detection_NVDAPI>;
 
 /**
- * A person noticed it.
+ * Detected by a person.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Detection.Manual
  */
@@ -285,7 +285,7 @@ export declare type AdvisoryEvent_Detection_Manual = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_ManualSchema: GenMessage<AdvisoryEvent_Detection_Manual>;
 
 /**
- * A scanner noticed it.
+ * Detected by a scanner.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Detection.ScanV1
  */
@@ -353,7 +353,7 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Detection_ScanV1>;
 
 /**
- * A version of the package has it no more.
+ * A version without the vulnerability is available.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Fixed
  */
@@ -391,7 +391,7 @@ export declare type AdvisoryEvent_Fixed = Message<"chainguard.platform.vulnerabi
 export declare const AdvisoryEvent_FixedSchema: GenMessage<AdvisoryEvent_Fixed>;
 
 /**
- * The package is affected indeed.
+ * The artifact is affected.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.TruePositiveDetermination
  */
@@ -409,7 +409,7 @@ export declare type AdvisoryEvent_TruePositiveDetermination = Message<"chainguar
 export declare const AdvisoryEvent_TruePositiveDeterminationSchema: GenMessage<AdvisoryEvent_TruePositiveDetermination>;
 
 /**
- * The package is not affected.
+ * The artifact is not affected.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination
  */
@@ -432,7 +432,7 @@ export declare type AdvisoryEvent_FalsePositiveDetermination = Message<"chaingua
 export declare const AdvisoryEvent_FalsePositiveDeterminationSchema: GenMessage<AdvisoryEvent_FalsePositiveDetermination>;
 
 /**
- * Why the package is not affected.
+ * Why the artifact is not affected.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -484,7 +484,7 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
 export declare const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<AdvisoryEvent_FalsePositiveDetermination_Type>;
 
 /**
- * Nobody is going to look into it.
+ * No analysis of the vulnerability is planned.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -502,7 +502,7 @@ export declare type AdvisoryEvent_AnalysisNotPlanned = Message<"chainguard.platf
 export declare const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_AnalysisNotPlanned>;
 
 /**
- * Nobody is going to fix it.
+ * The artifact is affected, and no fix is planned.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.FixNotPlanned
  */
@@ -520,7 +520,7 @@ export declare type AdvisoryEvent_FixNotPlanned = Message<"chainguard.platform.v
 export declare const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotPlanned>;
 
 /**
- * The project itself has to fix it first.
+ * The artifact is affected until the authors of the component fix it.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.PendingUpstreamFix
  */
@@ -538,7 +538,7 @@ export declare type AdvisoryEvent_PendingUpstreamFix = Message<"chainguard.platf
 export declare const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_PendingUpstreamFix>;
 
 /**
- * It was fixed by a patch in these versions.
+ * The vulnerability is fixed by a patch in these versions.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.Patched
  */
@@ -561,7 +561,8 @@ export declare type AdvisoryEvent_Patched = Message<"chainguard.platform.vulnera
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched>;
 
 /**
- * The component lies elsewhere in the package now.
+ * The location of the component in the artifact has changed. This server refuses such events:
+ * change the advisory instead.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEvent.ComponentLocationChanged
  */
@@ -589,7 +590,8 @@ export declare type AdvisoryEvent_ComponentLocationChanged = Message<"chainguard
 export declare const AdvisoryEvent_ComponentLocationChangedSchema: GenMessage<AdvisoryEvent_ComponentLocationChanged>;
 
 /**
- * Which advisories to list. Lists of values match any of them.
+ * Filters, order and page of a list of advisories. The values of one filter are combined with OR,
+ * different filters with AND.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryFilter
  */
@@ -707,7 +709,7 @@ export declare type AdvisoryFilter = Message<"chainguard.platform.vulnerabilitie
 export declare const AdvisoryFilterSchema: GenMessage<AdvisoryFilter>;
 
 /**
- * A page of advisories.
+ * One page of advisories.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoriesList
  */
@@ -758,7 +760,7 @@ export declare type DeleteAdvisoryRequest = Message<"chainguard.platform.vulnera
 export declare const DeleteAdvisoryRequestSchema: GenMessage<DeleteAdvisoryRequest>;
 
 /**
- * An advisory to create, and where.
+ * An advisory to create, and its parent.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.CreateAdvisoryRequest
  */
@@ -804,7 +806,7 @@ export declare type CreateAdvisoryEventRequest = Message<"chainguard.platform.vu
 export declare const CreateAdvisoryEventRequestSchema: GenMessage<CreateAdvisoryEventRequest>;
 
 /**
- * Names the advisory to list for.
+ * Names the advisory whose events to list.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEventFilter
  */
@@ -822,7 +824,7 @@ export declare type AdvisoryEventFilter = Message<"chainguard.platform.vulnerabi
 export declare const AdvisoryEventFilterSchema: GenMessage<AdvisoryEventFilter>;
 
 /**
- * The story of an advisory.
+ * The events of an advisory, the oldest first.
  *
  * @generated from message chainguard.platform.vulnerabilities.v1.AdvisoryEventList
  */
@@ -845,7 +847,7 @@ export declare type AdvisoryEventList = Message<"chainguard.platform.vulnerabili
 export declare const AdvisoryEventListSchema: GenMessage<AdvisoryEventList>;
 
 /**
- * How far an event has been reviewed.
+ * The state of the review of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.ReviewStatus
  */
@@ -882,7 +884,7 @@ export enum ReviewStatus {
 export declare const ReviewStatusSchema: GenEnum<ReviewStatus>;
 
 /**
- * The orders that a list can have.
+ * The order of a list.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.OrderBy
  */
@@ -949,7 +951,7 @@ export enum OrderBy {
 export declare const OrderBySchema: GenEnum<OrderBy>;
 
 /**
- * The sorts of events.
+ * The type of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.EventTypeFilter
  */
@@ -1011,13 +1013,15 @@ export enum EventTypeFilter {
 export declare const EventTypeFilterSchema: GenEnum<EventTypeFilter>;
 
 /**
- * Advisories tell, package by package, what is known of a vulnerability.
+ * Manages advisories. An advisory is the history of one vulnerability in one artifact, such as a
+ * package.
  *
  * @generated from service chainguard.platform.vulnerabilities.v1.Advisories
  */
 export declare const Advisories: GenService<{
   /**
-   * Creates an advisory under a group.
+   * Creates an advisory in a group. An event with a review state other than pending requires
+   * `advisories.approve`.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.Create
    */
@@ -1027,7 +1031,7 @@ export declare const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Lists the advisories that the caller reaches.
+   * Lists the advisories that the caller has access to.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.List
    */
@@ -1037,7 +1041,8 @@ export declare const Advisories: GenService<{
     output: typeof AdvisoriesListSchema;
   },
   /**
-   * Replaces an advisory.
+   * Replaces the fields of an advisory. Its events, its severities and its advisory id do not
+   * change.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.Update
    */
@@ -1047,7 +1052,7 @@ export declare const Advisories: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Deletes an advisory.
+   * Deletes an advisory and its events.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.Delete
    */
@@ -1057,7 +1062,8 @@ export declare const Advisories: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Adds to the story of an advisory.
+   * Adds an event to an advisory. Without a status, the event waits for review. Any other status
+   * requires `advisories.approve`.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.CreateAdvisoryEvent
    */
@@ -1067,7 +1073,7 @@ export declare const Advisories: GenService<{
     output: typeof AdvisoryEventSchema;
   },
   /**
-   * Lists the story of an advisory.
+   * Lists the events of an advisory, the oldest first.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.ListAdvisoryEvents
    */
@@ -1077,7 +1083,8 @@ export declare const Advisories: GenService<{
     output: typeof AdvisoryEventListSchema;
   },
   /**
-   * Replaces one event of an advisory.
+   * Replaces an event of an advisory. If the new event has a review state other than pending, the
+   * change requires `advisories.approve`.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v1.Advisories.UpdateAdvisoryEvent
    */

@@ -84,7 +84,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema = /*@__PURE__*/
   enumDesc(file_platform_vulnerabilities_v1_advisory_vulnerabilities, 1, 3, 0);
 
 /**
- * Why the package is not affected.
+ * Why the artifact is not affected.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -182,7 +182,7 @@ export const ReviewStatusSchema = /*@__PURE__*/
   enumDesc(file_platform_vulnerabilities_v1_advisory_vulnerabilities, 0);
 
 /**
- * How far an event has been reviewed.
+ * The state of the review of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.ReviewStatus
  */
@@ -196,7 +196,7 @@ export const OrderBySchema = /*@__PURE__*/
   enumDesc(file_platform_vulnerabilities_v1_advisory_vulnerabilities, 1);
 
 /**
- * The orders that a list can have.
+ * The order of a list.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.OrderBy
  */
@@ -210,7 +210,7 @@ export const EventTypeFilterSchema = /*@__PURE__*/
   enumDesc(file_platform_vulnerabilities_v1_advisory_vulnerabilities, 2);
 
 /**
- * The sorts of events.
+ * The type of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v1.EventTypeFilter
  */
@@ -218,7 +218,8 @@ export const EventTypeFilter = /*@__PURE__*/
   tsEnum(EventTypeFilterSchema);
 
 /**
- * Advisories tell, package by package, what is known of a vulnerability.
+ * Manages advisories. An advisory is the history of one vulnerability in one artifact, such as a
+ * package.
  *
  * @generated from service chainguard.platform.vulnerabilities.v1.Advisories
  */

@@ -77,9 +77,9 @@ export declare type ExplainResponse = Message<"wharfinger.access.v1.ExplainRespo
   bindings: DecisiveBinding[];
 
   /**
-   * The groups at which a role binding would grant the capability, the nearest first. Empty when a role
-   * binding cannot help: the resource is outside of the group of the identity, or the token scope does
-   * not include the capability.
+   * The groups at which a role binding would grant the capability, the nearest first. Empty when a
+   * role binding cannot help: the resource is outside of the group of the identity, or the token
+   * scope does not include the capability.
    *
    * @generated from field: repeated string groups = 5;
    */
@@ -165,8 +165,9 @@ export declare const HelpfulRoleSchema: GenMessage<HelpfulRole>;
  */
 export declare const AccessService: GenService<{
   /**
-   * Explains why an identity has a capability at a resource, or what is missing. Every caller may ask
-   * about itself. To ask about another identity, the caller needs `role_bindings.list` at the resource.
+   * Explains why an identity holds a capability at a resource, or what is missing. Every caller may
+   * ask about itself. To ask about another identity, the caller needs `role_bindings.list` at the
+   * resource.
    *
    * @generated from rpc wharfinger.access.v1.AccessService.Explain
    */

@@ -82,15 +82,16 @@ export declare type ListAccessRequestsRequest = Message<"wharfinger.access.v1.Li
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first page. A page token expires after three
-   * days, and then returns the first page.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 4;
    */
@@ -168,14 +169,15 @@ export declare type DeleteAccessRequestRequest = Message<"wharfinger.access.v1.D
 export declare const DeleteAccessRequestRequestSchema: GenMessage<DeleteAccessRequestRequest>;
 
 /**
- * Access requests are created by RequestGroupAccess, for the owners of a group. An owner grants one by
- * creating a role binding.
+ * Manages access requests, which RequestGroupAccess creates for the owners of a group. An owner
+ * grants one by creating a role binding.
  *
  * @generated from service wharfinger.access.v1.AccessRequestsService
  */
 export declare const AccessRequestsService: GenService<{
   /**
-   * Lists the access requests to groups in the reach of the caller. By default, the latest come first.
+   * Lists the access requests to groups that the caller has access to. By default, the latest come
+   * first.
    *
    * @generated from rpc wharfinger.access.v1.AccessRequestsService.ListAccessRequests
    */

@@ -46,8 +46,8 @@ export const DeleteAccessRequestRequestSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_access_v1_access_requests, 3);
 
 /**
- * Access requests are created by RequestGroupAccess, for the owners of a group. An owner grants one by
- * creating a role binding.
+ * Manages access requests, which RequestGroupAccess creates for the owners of a group. An owner
+ * grants one by creating a role binding.
  *
  * @generated from service wharfinger.access.v1.AccessRequestsService
  */

@@ -112,7 +112,7 @@ export declare type Delivery = Message<"wharfinger.events.v1.Delivery"> & {
 export declare const DeliverySchema: GenMessage<Delivery>;
 
 /**
- * Names the delivery to read.
+ * Names the delivery to return.
  *
  * @generated from message wharfinger.events.v1.GetDeliveryRequest
  */
@@ -157,8 +157,8 @@ export declare type ListDeliveriesRequest = Message<"wharfinger.events.v1.ListDe
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first page. A page token expires after three
-   * days, and then returns the first page.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -321,13 +321,14 @@ export enum DeliveryState {
 export declare const DeliveryStateSchema: GenEnum<DeliveryState>;
 
 /**
- * Deliveries of events to sinks. A delivery is deleted 30 days after it was created.
+ * Lists and replays deliveries of events to sinks. A delivery is deleted 30 days after it was
+ * created.
  *
  * @generated from service wharfinger.events.v1.DeliveriesService
  */
 export declare const DeliveriesService: GenService<{
   /**
-   * Reads one delivery.
+   * Returns one delivery.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.GetDelivery
    */
@@ -337,8 +338,8 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Lists the deliveries of one subscription, or of all subscriptions in a group and its descendants.
-   * They are sorted by subscription, and for each subscription the latest come first.
+   * Lists the deliveries of one subscription, or of all subscriptions in a group and its
+   * descendants. They are sorted by subscription, and for each subscription the latest come first.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.ListDeliveries
    */
@@ -358,9 +359,9 @@ export declare const DeliveriesService: GenService<{
     output: typeof DeliverySchema;
   },
   /**
-   * Sends the events of many deliveries again, with the same event ids and in their order. They are the
-   * deliveries of one subscription, or of all subscriptions in a group and its descendants. Each call
-   * handles one page: call again with the page token until there is none.
+   * Sends the events of many deliveries again, with the same event ids and in their order. They are
+   * the deliveries of one subscription, or of all subscriptions in a group and its descendants.
+   * Each call handles one page: call again with the page token until there is none.
    *
    * @generated from rpc wharfinger.events.v1.DeliveriesService.ReplayDeliveries
    */

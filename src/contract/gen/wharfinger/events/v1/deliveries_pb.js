@@ -79,7 +79,8 @@ export const DeliveryState = /*@__PURE__*/
   tsEnum(DeliveryStateSchema);
 
 /**
- * Deliveries of events to sinks. A delivery is deleted 30 days after it was created.
+ * Lists and replays deliveries of events to sinks. A delivery is deleted 30 days after it was
+ * created.
  *
  * @generated from service wharfinger.events.v1.DeliveriesService
  */

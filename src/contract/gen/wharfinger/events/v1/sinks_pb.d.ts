@@ -56,7 +56,7 @@ export declare type Sink = Message<"wharfinger.events.v1.Sink"> & {
 export declare const SinkSchema: GenMessage<Sink>;
 
 /**
- * Names the subscription whose sink to read.
+ * Names the subscription whose sink to return.
  *
  * @generated from message wharfinger.events.v1.GetSinkRequest
  */
@@ -105,7 +105,8 @@ export declare type RotateSecretRequest = Message<"wharfinger.events.v1.RotateSe
   uid: string;
 
   /**
-   * How long the former secret stays valid: one day by default, at most 30 days. Zero revokes it at once.
+   * How long the former secret stays valid: one day by default, at most 30 days. Zero revokes it at
+   * once.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
@@ -182,8 +183,8 @@ export enum SinkState {
 export declare const SinkStateSchema: GenEnum<SinkState>;
 
 /**
- * The sinks of subscriptions: their state, and the secrets with which they verify signatures. A sink has
- * the uid of its subscription.
+ * Manages the sinks of subscriptions: their state, and the secrets with which they verify
+ * signatures. A sink has the uid of its subscription.
  *
  * @generated from service wharfinger.events.v1.SinksService
  */
@@ -199,8 +200,8 @@ export declare const SinksService: GenService<{
     output: typeof SinkSchema;
   },
   /**
-   * Enables a sink that was disabled. Deliveries that were pending when it was disabled are sent. Events
-   * that occurred while it was disabled are not.
+   * Enables a sink that was disabled. Deliveries that were pending when it was disabled are sent.
+   * Events that occurred while it was disabled are not.
    *
    * @generated from rpc wharfinger.events.v1.SinksService.EnableSink
    */

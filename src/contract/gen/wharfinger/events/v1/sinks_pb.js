@@ -65,8 +65,8 @@ export const SinkState = /*@__PURE__*/
   tsEnum(SinkStateSchema);
 
 /**
- * The sinks of subscriptions: their state, and the secrets with which they verify signatures. A sink has
- * the uid of its subscription.
+ * Manages the sinks of subscriptions: their state, and the secrets with which they verify
+ * signatures. A sink has the uid of its subscription.
  *
  * @generated from service wharfinger.events.v1.SinksService
  */

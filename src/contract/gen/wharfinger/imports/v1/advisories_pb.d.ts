@@ -26,17 +26,18 @@ export declare type ImportAdvisoriesRequest = Message<"wharfinger.imports.v1.Imp
   parent: string;
 
   /**
-   * The records, at most 1000. A record updates the advisory of the organization that has its advisory id. A record
-   * without an advisory id gets one that is computed from the group, the artifact, the component and the legacy id, or
-   * without a legacy id the aliases. So the same record always updates the same advisory. Advisories that are not in
-   * the batch are not changed.
+   * The records, at most 1000. A record updates the advisory of the organization that has its
+   * advisory id. A record without an advisory id gets one that is computed from the group, the
+   * artifact, the component and the legacy id, or without a legacy id the aliases. So the same
+   * record always updates the same advisory. Advisories that are not in the batch are not changed.
    *
-   * Aliases and events are replaced by those of the record. An event that is also in the record keeps its uid, its
-   * review and, unless the record has one, its author. Events of a caller that may not approve events wait for review.
-   * Other fields that are empty in the record are not changed, because not every format has them.
+   * Aliases and events are replaced by those of the record. An event that is also in the record
+   * keeps its uid, its review and, unless the record has one, its author. Events of a caller that
+   * may not approve events wait for review. Other fields that are empty in the record are not
+   * changed, because not every format has them.
    *
-   * A record may also set fields that other methods do not accept: the advisory id, the legacy id, the severities, the
-   * time of withdrawal and the times of events.
+   * A record may also set fields that other methods do not accept: the advisory id, the legacy id,
+   * the severities, the time of withdrawal and the times of events.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.Advisory advisories = 2;
    */

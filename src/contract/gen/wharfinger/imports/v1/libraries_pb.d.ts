@@ -129,7 +129,8 @@ export declare type LibraryFile = Message<"wharfinger.imports.v1.LibraryFile"> &
   sizeBytes: bigint;
 
   /**
-   * The time when the file was built. The version gets the time of the oldest file in its first import.
+   * The time when the file was built. The version gets the time of the oldest file in its first
+   * import.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
@@ -143,7 +144,8 @@ export declare type LibraryFile = Message<"wharfinger.imports.v1.LibraryFile"> &
 export declare const LibraryFileSchema: GenMessage<LibraryFile>;
 
 /**
- * Imports libraries in batches. Each ecosystem has its own method, because each has its own capability.
+ * Imports libraries in batches. Each ecosystem has its own method, because each has its own
+ * capability.
  *
  * @generated from service wharfinger.imports.v1.LibraryImportsService
  */

@@ -44,7 +44,8 @@ export const LibraryFileSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_imports_v1_libraries, 3);
 
 /**
- * Imports libraries in batches. Each ecosystem has its own method, because each has its own capability.
+ * Imports libraries in batches. Each ecosystem has its own method, because each has its own
+ * capability.
  *
  * @generated from service wharfinger.imports.v1.LibraryImportsService
  */

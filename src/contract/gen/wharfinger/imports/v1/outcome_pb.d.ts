@@ -11,8 +11,8 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_wharfinger_imports_v1_outcome: GenFile;
 
 /**
- * The result of an import. Each record is either imported completely or refused. A refused record does
- * not affect the others. Sending the same batch again changes nothing.
+ * The result of an import. Each record is either imported completely or refused. A refused record
+ * does not affect the others. Sending the same batch again changes nothing.
  *
  * @generated from message wharfinger.imports.v1.Outcome
  */

@@ -26,7 +26,8 @@ export declare type ImportVulnerabilitiesRequest = Message<"wharfinger.imports.v
   parent: string;
 
   /**
-   * The records, at most 1000. A record replaces all fields of the organization's metadata with the same id.
+   * The records, at most 1000. A record replaces all fields of the organization's metadata with the
+   * same id.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.VulnerabilityMetadata vulnerabilities = 2;
    */
@@ -46,8 +47,9 @@ export declare const ImportVulnerabilitiesRequestSchema: GenMessage<ImportVulner
  */
 export declare const VulnerabilityImportsService: GenService<{
   /**
-   * Creates and replaces the vulnerability metadata of a group. A batch is stored in one transaction. The capabilities
-   * are those for importing advisories, because vulnerability metadata describes the vulnerabilities in them.
+   * Creates and replaces the vulnerability metadata of a group. A batch is stored in one
+   * transaction. The capabilities are those for importing advisories, because vulnerability
+   * metadata describes the vulnerabilities in them.
    *
    * @generated from rpc wharfinger.imports.v1.VulnerabilityImportsService.ImportVulnerabilities
    */

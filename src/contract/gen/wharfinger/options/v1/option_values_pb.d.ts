@@ -77,6 +77,11 @@ export declare const FieldOptionValuesSchema: GenMessage<FieldOptionValues>;
  */
 export declare type CapabilityOptionValues = Message<"wharfinger.options.v1.CapabilityOptionValues"> & {
   /**
+   * @generated from field: string granted_to = 50004;
+   */
+  grantedTo: string;
+
+  /**
    * @generated from field: uint32 bit = 20221109;
    */
   bit: number;

@@ -75,7 +75,7 @@ export declare type ListReportsRequest = Message<"wharfinger.reports.v1.ListRepo
 export declare const ListReportsRequestSchema: GenMessage<ListReportsRequest>;
 
 /**
- * A page of reports.
+ * One page of reports.
  *
  * @generated from message wharfinger.reports.v1.ListReportsResponse
  */
@@ -343,7 +343,7 @@ export declare const FindingSchema: GenMessage<Finding>;
  */
 export declare type Cvss = Message<"wharfinger.reports.v1.Cvss"> & {
   /**
-   * Such as `3.1`.
+   * The version of the scoring system, such as `3.1`.
    *
    * @generated from field: string version = 1;
    */
@@ -390,14 +390,14 @@ export declare type Package = Message<"wharfinger.reports.v1.Package"> & {
   purl: string;
 
   /**
-   * Such as `apk` or `python`.
+   * The type of the package, such as `apk` or `python`.
    *
    * @generated from field: string type = 4;
    */
   type: string;
 
   /**
-   * Paths in the image.
+   * The paths of the package in the image.
    *
    * @generated from field: repeated string locations = 5;
    */
@@ -541,8 +541,8 @@ export enum FixState {
 export declare const FixStateSchema: GenEnum<FixState>;
 
 /**
- * Reports contain the vulnerabilities that a scanner found in an image. Each scan of an image is a
- * separate report, so that the history is kept.
+ * Lists vulnerability reports. A report contains the vulnerabilities that a scanner found in an
+ * image. Each scan is a separate report, so that the history is kept.
  *
  * @generated from service wharfinger.reports.v1.ReportsService
  */

@@ -128,8 +128,8 @@ export const FixState = /*@__PURE__*/
   tsEnum(FixStateSchema);
 
 /**
- * Reports contain the vulnerabilities that a scanner found in an image. Each scan of an image is a
- * separate report, so that the history is kept.
+ * Lists vulnerability reports. A report contains the vulnerabilities that a scanner found in an
+ * image. Each scan is a separate report, so that the history is kept.
  *
  * @generated from service wharfinger.reports.v1.ReportsService
  */

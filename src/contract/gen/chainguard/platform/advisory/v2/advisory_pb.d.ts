@@ -12,50 +12,50 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chainguard_platform_advisory_v2_advisory: GenFile;
 
 /**
- * Which documents to list, in which order, and which page.
+ * Filters, order and page of a list of documents.
  *
  * @generated from message chainguard.platform.advisory.v2.ListDocumentsRequest
  */
 export declare type ListDocumentsRequest = Message<"chainguard.platform.advisory.v2.ListDocumentsRequest"> & {
   /**
-   * Only the document of this package.
+   * Only the document of the package with this name.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only documents with an advisory that has one of these ids or aliases.
+   * Only documents with an advisory that has one of these advisory ids or aliases.
    *
    * @generated from field: repeated string cves = 2;
    */
   cves: string[];
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most. Addition of this server.
+   * The number of results on a page: 50 by default, at most 200. An extension to the original API.
    *
    * @generated from field: int32 page_size = 1011;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over. Addition of this server.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page. An extension to the original API.
    *
    * @generated from field: string page_token = 1012;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
-   * Addition of this server.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas. An extension to the original API.
    *
    * @generated from field: string order_by = 1013;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts. Addition of this server.
+   * The number of results to skip before the page starts. An extension to the original API.
    *
    * @generated from field: int32 skip = 1014;
    */
@@ -80,21 +80,21 @@ export declare type ListDocumentsResponse = Message<"chainguard.platform.advisor
   documents: Document[];
 
   /**
-   * Opens the next page; empty on the last one. Addition of this server.
+   * The page token of the next page; empty on the last page. An extension to the original API.
    *
    * @generated from field: string next_page_token = 1011;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages. Addition of this server.
+   * The number of matching results on all pages. An extension to the original API.
    *
    * @generated from field: optional int64 total_count = 1012;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over. Addition of this server.
+   * The number of results that were skipped. An extension to the original API.
    *
    * @generated from field: int32 skipped = 1013;
    */
@@ -139,21 +139,21 @@ export declare const DocumentSchema: GenMessage<Document>;
  */
 export declare type DocumentAdvisory = Message<"chainguard.platform.advisory.v2.DocumentAdvisory"> & {
   /**
-   * Of the form `CGA-xxxx-xxxx-xxxx`.
+   * The advisory id, of the form `CGA-xxxx-xxxx-xxxx`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * What happened, oldest first.
+   * The events of the advisory, the oldest first.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentEvent events = 2;
    */
   events: DocumentEvent[];
 
   /**
-   * Other names of the vulnerability, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 3;
    */
@@ -174,7 +174,7 @@ export declare type DocumentAdvisory = Message<"chainguard.platform.advisory.v2.
 export declare const DocumentAdvisorySchema: GenMessage<DocumentAdvisory>;
 
 /**
- * One step in the handling of a vulnerability.
+ * One event in the history of an advisory.
  *
  * @generated from message chainguard.platform.advisory.v2.DocumentEvent
  */
@@ -185,7 +185,7 @@ export declare type DocumentEvent = Message<"chainguard.platform.advisory.v2.Doc
   timestamp?: Timestamp | undefined;
 
   /**
-   * What happened.
+   * The type of the event, and its details.
    *
    * @generated from oneof chainguard.platform.advisory.v2.DocumentEvent.data
    */
@@ -241,49 +241,51 @@ export declare type DocumentEvent = Message<"chainguard.platform.advisory.v2.Doc
 export declare const DocumentEventSchema: GenMessage<DocumentEvent>;
 
 /**
- * Which vulnerabilities to list, in which order, and which page.
+ * Filters, order and page of a list of vulnerability metadata.
  *
  * @generated from message chainguard.platform.advisory.v2.ListVulnerabilityMetadataRequest
  */
 export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platform.advisory.v2.ListVulnerabilityMetadataRequest"> & {
   /**
-   * Only the one with this id.
+   * Only the metadata of the vulnerability with this id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only those with these ids, up to 1000 different ones.
+   * Only the metadata of the vulnerabilities with these ids. At most 1000 different ids, in upper
+   * or lower case.
    *
    * @generated from field: repeated string ids = 2;
    */
   ids: string[];
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -297,7 +299,7 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
 export declare const ListVulnerabilityMetadataRequestSchema: GenMessage<ListVulnerabilityMetadataRequest>;
 
 /**
- * One page of vulnerabilities.
+ * One page of vulnerability metadata.
  *
  * @generated from message chainguard.platform.advisory.v2.ListVulnerabilityMetadataResponse
  */
@@ -308,21 +310,21 @@ export declare type ListVulnerabilityMetadataResponse = Message<"chainguard.plat
   vulnerabilityMetadata: VulnerabilityMetadata[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -336,27 +338,27 @@ export declare type ListVulnerabilityMetadataResponse = Message<"chainguard.plat
 export declare const ListVulnerabilityMetadataResponseSchema: GenMessage<ListVulnerabilityMetadataResponse>;
 
 /**
- * What is known of a vulnerability.
+ * What is known about a vulnerability itself, such as its severity.
  *
  * @generated from message chainguard.platform.advisory.v2.VulnerabilityMetadata
  */
 export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisory.v2.VulnerabilityMetadata"> & {
   /**
-   * Such as a CVE or GHSA id.
+   * The id of the vulnerability, such as a CVE or GHSA id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * One line.
+   * A summary in one line.
    *
    * @generated from field: string summary = 2;
    */
   summary: string;
 
   /**
-   * Markdown.
+   * A description in Markdown.
    *
    * @generated from field: string details = 3;
    */
@@ -380,13 +382,14 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
 export declare const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetadata>;
 
 /**
- * Which images and days to report on, and which page.
+ * The images and the period to report on, and the page.
  *
  * @generated from message chainguard.platform.advisory.v2.ListResolvedVulnsReportsRequest
  */
 export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platform.advisory.v2.ListResolvedVulnsReportsRequest"> & {
   /**
-   * In a query string, each is `image_refs[0].repo=...&image_refs[0].tags=...`, or a JSON object:
+   * The repos and tags to report on. In a query string, each is
+   * `image_refs[0].repo=...&image_refs[0].tags=...`, or a JSON object:
    * `image_refs={"repo":"...","tags":["..."]}`.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
@@ -394,44 +397,46 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
   imageRefs: ImageRef[];
 
   /**
-   * What the images had at this time counts as resolved on the day that they no longer had it.
+   * The start of the period. A vulnerability that a tag has at this time is resolved on the first
+   * day from which on the tag no longer has it.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * What the images have again at this time does not count. At most a year after the start.
+   * The end of the period. A vulnerability that a tag has at this time is not resolved. The period
+   * covers at most 366 days.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most. Addition of this server.
+   * The number of results on a page: 50 by default, at most 200. An extension to the original API.
    *
    * @generated from field: int32 page_size = 1011;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over. Addition of this server.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page. An extension to the original API.
    *
    * @generated from field: string page_token = 1012;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
-   * Addition of this server.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas. An extension to the original API.
    *
    * @generated from field: string order_by = 1013;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts. Addition of this server.
+   * The number of results to skip before the page starts. An extension to the original API.
    *
    * @generated from field: int32 skip = 1014;
    */
@@ -456,21 +461,21 @@ export declare type ListResolvedVulnsReportsResponse = Message<"chainguard.platf
   resolvedVulnsReports: ResolvedVulnsReport[];
 
   /**
-   * Opens the next page; empty on the last one. Addition of this server.
+   * The page token of the next page; empty on the last page. An extension to the original API.
    *
    * @generated from field: string next_page_token = 1011;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages. Addition of this server.
+   * The number of matching results on all pages. An extension to the original API.
    *
    * @generated from field: optional int64 total_count = 1012;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over. Addition of this server.
+   * The number of results that were skipped. An extension to the original API.
    *
    * @generated from field: int32 skipped = 1013;
    */
@@ -484,20 +489,20 @@ export declare type ListResolvedVulnsReportsResponse = Message<"chainguard.platf
 export declare const ListResolvedVulnsReportsResponseSchema: GenMessage<ListResolvedVulnsReportsResponse>;
 
 /**
- * Names images by repo and tag.
+ * Tags of a repo.
  *
  * @generated from message chainguard.platform.advisory.v2.ImageRef
  */
 export declare type ImageRef = Message<"chainguard.platform.advisory.v2.ImageRef"> & {
   /**
-   * The repo, as in an image reference.
+   * The repo: its uid, its path such as `org/group/app`, or its name if only one repo has it.
    *
    * @generated from field: string repo = 1;
    */
   repo: string;
 
   /**
-   * All of its tags when absent.
+   * The names of the tags; all tags of the repo when absent.
    *
    * @generated from field: repeated string tags = 2;
    */
@@ -511,7 +516,7 @@ export declare type ImageRef = Message<"chainguard.platform.advisory.v2.ImageRef
 export declare const ImageRefSchema: GenMessage<ImageRef>;
 
 /**
- * What was resolved on one day.
+ * The vulnerabilities that were resolved on one day.
  *
  * @generated from message chainguard.platform.advisory.v2.ResolvedVulnsReport
  */
@@ -562,7 +567,7 @@ export declare type ResolvedVuln = Message<"chainguard.platform.advisory.v2.Reso
 export declare const ResolvedVulnSchema: GenMessage<ResolvedVuln>;
 
 /**
- * Something to read about a vulnerability.
+ * A link to more information about a vulnerability.
  *
  * @generated from message chainguard.platform.advisory.v2.Reference
  */
@@ -585,7 +590,7 @@ export declare type Reference = Message<"chainguard.platform.advisory.v2.Referen
 export declare const ReferenceSchema: GenMessage<Reference>;
 
 /**
- * What sort of thing it is, in the words of the OSV format.
+ * The type of a link, as defined by the OSV format.
  *
  * @generated from enum chainguard.platform.advisory.v2.Reference.Type
  */
@@ -652,7 +657,7 @@ export enum Reference_Type {
 export declare const Reference_TypeSchema: GenEnum<Reference_Type>;
 
 /**
- * How bad a vulnerability is, in one scoring system.
+ * The severity of a vulnerability in one scoring system.
  *
  * @generated from message chainguard.platform.advisory.v2.Severity
  */
@@ -663,7 +668,7 @@ export declare type Severity = Message<"chainguard.platform.advisory.v2.Severity
   type: Severity_Type;
 
   /**
-   * The vector of that system, such as `CVSS:3.1/AV:N/...`.
+   * The vector in the scoring system, such as `CVSS:3.1/AV:N/...`.
    *
    * @generated from field: string score = 2;
    */
@@ -750,7 +755,7 @@ export declare type FalsePositiveDetermination = Message<"chainguard.platform.ad
 export declare const FalsePositiveDeterminationSchema: GenMessage<FalsePositiveDetermination>;
 
 /**
- * Why it is not affected.
+ * Why the package is not affected.
  *
  * @generated from enum chainguard.platform.advisory.v2.FalsePositiveDetermination.Type
  */
@@ -768,42 +773,42 @@ export enum FalsePositiveDetermination_Type {
   VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1,
 
   /**
-   * It is about another component.
+   * The vulnerability is in another component.
    *
    * @generated from enum value: TYPE_COMPONENT_VULNERABILITY_MISMATCH = 2;
    */
   COMPONENT_VULNERABILITY_MISMATCH = 2,
 
   /**
-   * It is about another version.
+   * The vulnerability is in another version.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
   VULNERABLE_CODE_VERSION_NOT_USED = 3,
 
   /**
-   * The package leaves the code out.
+   * The package does not contain the vulnerable code.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE = 4;
    */
   VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE = 4,
 
   /**
-   * The code is never run.
+   * The vulnerable code is never executed.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5;
    */
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * An attacker cannot reach the code.
+   * An attacker cannot control the vulnerable code.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6,
 
   /**
-   * Something in the package stands in the way.
+   * The package contains a mitigation.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -816,13 +821,13 @@ export enum FalsePositiveDetermination_Type {
 export declare const FalsePositiveDetermination_TypeSchema: GenEnum<FalsePositiveDetermination_Type>;
 
 /**
- * A version without the vulnerability is out.
+ * A version without the vulnerability is available.
  *
  * @generated from message chainguard.platform.advisory.v2.Fixed
  */
 export declare type Fixed = Message<"chainguard.platform.advisory.v2.Fixed"> & {
   /**
-   * The first such version.
+   * The first version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
@@ -851,13 +856,13 @@ export declare type Fixed = Message<"chainguard.platform.advisory.v2.Fixed"> & {
 export declare const FixedSchema: GenMessage<Fixed>;
 
 /**
- * The vulnerability was found.
+ * The vulnerability was detected.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection
  */
 export declare type Detection = Message<"chainguard.platform.advisory.v2.Detection"> & {
   /**
-   * How it was found.
+   * How the vulnerability was detected.
    *
    * @generated from oneof chainguard.platform.advisory.v2.Detection.type
    */
@@ -889,7 +894,7 @@ export declare type Detection = Message<"chainguard.platform.advisory.v2.Detecti
 export declare const DetectionSchema: GenMessage<Detection>;
 
 /**
- * By a search of the National Vulnerability Database.
+ * Detected by a search of the National Vulnerability Database.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeNVDAPI
  */
@@ -912,7 +917,7 @@ export declare type Detection_DetectionTypeNVDAPI = Message<"chainguard.platform
 export declare const Detection_DetectionTypeNVDAPISchema: GenMessage<Detection_DetectionTypeNVDAPI>;
 
 /**
- * By a person.
+ * Detected by a person.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeManual
  */
@@ -926,7 +931,7 @@ export declare type Detection_DetectionTypeManual = Message<"chainguard.platform
 export declare const Detection_DetectionTypeManualSchema: GenMessage<Detection_DetectionTypeManual>;
 
 /**
- * By a scanner.
+ * Detected by a scanner.
  *
  * @generated from message chainguard.platform.advisory.v2.Detection.DetectionTypeScanV1
  */
@@ -977,7 +982,7 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
   scannerVersion: string;
 
   /**
-   * When the database of the scanner was built.
+   * The time when the database of the scanner was built.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -996,7 +1001,7 @@ export declare type Detection_DetectionTypeScanV1 = Message<"chainguard.platform
 export declare const Detection_DetectionTypeScanV1Schema: GenMessage<Detection_DetectionTypeScanV1>;
 
 /**
- * Nobody will look into it.
+ * No analysis of the vulnerability is planned.
  *
  * @generated from message chainguard.platform.advisory.v2.AnalysisNotPlanned
  */
@@ -1014,7 +1019,7 @@ export declare type AnalysisNotPlanned = Message<"chainguard.platform.advisory.v
 export declare const AnalysisNotPlannedSchema: GenMessage<AnalysisNotPlanned>;
 
 /**
- * The package is affected and will stay so.
+ * The package is affected, and no fix is planned.
  *
  * @generated from message chainguard.platform.advisory.v2.FixNotPlanned
  */
@@ -1032,7 +1037,7 @@ export declare type FixNotPlanned = Message<"chainguard.platform.advisory.v2.Fix
 export declare const FixNotPlannedSchema: GenMessage<FixNotPlanned>;
 
 /**
- * The authors of the component have to act first.
+ * The package is affected until the authors of the component fix it.
  *
  * @generated from message chainguard.platform.advisory.v2.PendingUpstreamFix
  */
@@ -1050,14 +1055,16 @@ export declare type PendingUpstreamFix = Message<"chainguard.platform.advisory.v
 export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix>;
 
 /**
- * Security advisory documents, and what is known of the vulnerabilities in them.
+ * Lists advisory documents, vulnerability metadata and resolved vulnerabilities.
  *
  * @generated from service chainguard.platform.advisory.v2.SecurityAdvisoryService
  */
 export declare const SecurityAdvisoryService: GenService<{
   /**
-   * Lists advisory documents, by id unless ordered otherwise. Needs no token for the advisories of groups that are open
-   * to everybody; a token shows also those that the caller may list.
+   * Lists advisory documents, each with all advisories of one package. By default, they are sorted
+   * by id. Without a token, the list contains the advisories of public groups. With a token, it
+   * also contains the advisories that the caller may list. Rejected events and withdrawn advisories
+   * are left out. A page can end early, because it contains at most 5000 advisories.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -1067,8 +1074,9 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Lists what is known of vulnerabilities, by id unless ordered otherwise. Needs no token for what groups know that are
-   * open to everybody; a token shows also what groups know whose advisories the caller may list.
+   * Lists vulnerability metadata, such as severities. By default, it is sorted by id. Without a
+   * token, the list contains the metadata of public groups. With a token, it also contains the
+   * metadata of groups at which the caller may list advisories.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */
@@ -1078,7 +1086,9 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListVulnerabilityMetadataResponseSchema;
   },
   /**
-   * Reports, day by day, which vulnerabilities were resolved in images.
+   * Lists the vulnerabilities that were resolved in images, by day. For each tag, the image at
+   * `start_time` is compared with the image at `end_time`. A request covers at most 366 days and
+   * 100 tags.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListResolvedVulnsReports
    */

@@ -119,7 +119,7 @@ export const Reference_TypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_advisory_v2_advisory, 13, 0);
 
 /**
- * What sort of thing it is, in the words of the OSV format.
+ * The type of a link, as defined by the OSV format.
  *
  * @generated from enum chainguard.platform.advisory.v2.Reference.Type
  */
@@ -168,7 +168,7 @@ export const FalsePositiveDetermination_TypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_advisory_v2_advisory, 16, 0);
 
 /**
- * Why it is not affected.
+ * Why the package is not affected.
  *
  * @generated from enum chainguard.platform.advisory.v2.FalsePositiveDetermination.Type
  */
@@ -232,7 +232,7 @@ export const PendingUpstreamFixSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_advisory_v2_advisory, 21);
 
 /**
- * Security advisory documents, and what is known of the vulnerabilities in them.
+ * Lists advisory documents, vulnerability metadata and resolved vulnerabilities.
  *
  * @generated from service chainguard.platform.advisory.v2.SecurityAdvisoryService
  */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_events_v2_subscriptions: GenFile;
 
 /**
- * An address that gets the events of a group.
+ * A sink for the events of a group and its descendants.
  *
  * @generated from message chainguard.platform.events.v2.Subscription
  */
@@ -24,21 +24,22 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
   uid: string;
 
   /**
-   * Where CloudEvents are posted to; an https URL.
+   * The HTTPS URL to which the server posts CloudEvents. At most 2048 characters, without a
+   * fragment.
    *
    * @generated from field: string sink = 2;
    */
   sink: string;
 
   /**
-   * When it was created. Addition of this server.
+   * The time of creation. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -52,7 +53,7 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
 export declare const SubscriptionSchema: GenMessage<Subscription>;
 
 /**
- * Names the subscription to read.
+ * Names the subscription to return.
  *
  * @generated from message chainguard.platform.events.v2.GetSubscriptionRequest
  */
@@ -70,7 +71,7 @@ export declare type GetSubscriptionRequest = Message<"chainguard.platform.events
 export declare const GetSubscriptionRequestSchema: GenMessage<GetSubscriptionRequest>;
 
 /**
- * A subscription to create, and where.
+ * A subscription to create, and its parent.
  *
  * @generated from message chainguard.platform.events.v2.CreateSubscriptionRequest
  */
@@ -95,42 +96,43 @@ export declare type CreateSubscriptionRequest = Message<"chainguard.platform.eve
 export declare const CreateSubscriptionRequestSchema: GenMessage<CreateSubscriptionRequest>;
 
 /**
- * Which subscriptions to list, in which order, and which page.
+ * Filters, order and page of a list of subscriptions.
  *
  * @generated from message chainguard.platform.events.v2.ListSubscriptionsRequest
  */
 export declare type ListSubscriptionsRequest = Message<"chainguard.platform.events.v2.ListSubscriptionsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -155,21 +157,21 @@ export declare type ListSubscriptionsResponse = Message<"chainguard.platform.eve
   subscriptions: Subscription[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -201,13 +203,14 @@ export declare type DeleteSubscriptionRequest = Message<"chainguard.platform.eve
 export declare const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionRequest>;
 
 /**
- * Subscriptions have the events of a group, and of all that lies below it, sent to an address.
+ * Manages subscriptions, which deliver events to sinks. A subscription delivers the events of a
+ * group and all its descendants.
  *
  * @generated from service chainguard.platform.events.v2.SubscriptionsService
  */
 export declare const SubscriptionsService: GenService<{
   /**
-   * Reads one subscription.
+   * Returns one subscription.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.GetSubscription
    */
@@ -217,7 +220,10 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Subscribes an address to the events of a group.
+   * Subscribes a sink to the events of a group and its descendants. The header
+   * `wharfinger-webhook-secret` of the response (over gRPC, the metadata) has the secret with which
+   * the sink verifies signatures. It is not returned again. A group can have at most 100
+   * subscriptions; one more is refused with FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.CreateSubscription
    */
@@ -227,7 +233,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Lists the subscriptions that the caller reaches, by uid unless ordered otherwise.
+   * Lists the subscriptions that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.ListSubscriptions
    */
@@ -237,7 +243,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof ListSubscriptionsResponseSchema;
   },
   /**
-   * Ends a subscription.
+   * Deletes a subscription. Nothing more is sent to its sink.
    *
    * @generated from rpc chainguard.platform.events.v2.SubscriptionsService.DeleteSubscription
    */

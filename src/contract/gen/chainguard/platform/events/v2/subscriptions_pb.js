@@ -59,7 +59,8 @@ export const DeleteSubscriptionRequestSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_events_v2_subscriptions, 5);
 
 /**
- * Subscriptions have the events of a group, and of all that lies below it, sent to an address.
+ * Manages subscriptions, which deliver events to sinks. A subscription delivers the events of a
+ * group and all its descendants.
  *
  * @generated from service chainguard.platform.events.v2.SubscriptionsService
  */

@@ -13,27 +13,27 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_account_associations: GenFile;
 
 /**
- * Accounts at other providers that belong to a group.
+ * The accounts of a group at other providers.
  *
  * @generated from message chainguard.platform.iam.v2.AccountAssociation
  */
 export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.AccountAssociation"> & {
   /**
-   * The uid of the group; an association has none of its own.
+   * The uid of the group. An account association has no uid of its own.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * `a-z 0-9 . _ -` and space.
+   * A name of 1 to 255 characters: `a-z 0-9 . _ -` and space.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
@@ -50,7 +50,7 @@ export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.Acc
   google?: AccountAssociation_Google | undefined;
 
   /**
-   * Parts of the service that act for the group.
+   * The service principals that act for the group.
    *
    * @generated from field: chainguard.platform.iam.v2.AccountAssociation.Chainguard chainguard = 7;
    */
@@ -62,14 +62,14 @@ export declare type AccountAssociation = Message<"chainguard.platform.iam.v2.Acc
   azure?: AccountAssociation_Azure | undefined;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
@@ -94,7 +94,7 @@ export declare const AccountAssociationSchema: GenMessage<AccountAssociation>;
  */
 export declare type AccountAssociation_Amazon = Message<"chainguard.platform.iam.v2.AccountAssociation.Amazon"> & {
   /**
-   * The account number, 12 digits.
+   * The account number: 12 digits.
    *
    * @generated from field: string account = 1;
    */
@@ -137,7 +137,7 @@ export declare const AccountAssociation_GoogleSchema: GenMessage<AccountAssociat
  */
 export declare type AccountAssociation_GitHub = Message<"chainguard.platform.iam.v2.AccountAssociation.GitHub"> & {
   /**
-   * By the id of the app.
+   * The installations of each app, by the id of the app.
    *
    * @generated from field: map<int64, chainguard.platform.iam.v2.AccountAssociation.GitHubAppInstallations> app_installations = 2;
    */
@@ -180,7 +180,7 @@ export declare type AccountAssociation_GitHubInstallation = Message<"chainguard.
   installationId: bigint;
 
   /**
-   * The account or organization that it is installed in.
+   * The account or organization in which the app is installed.
    *
    * @generated from field: string name = 2;
    */
@@ -194,7 +194,7 @@ export declare type AccountAssociation_GitHubInstallation = Message<"chainguard.
 export declare const AccountAssociation_GitHubInstallationSchema: GenMessage<AccountAssociation_GitHubInstallation>;
 
 /**
- * Parts of the service, and the identities they act as.
+ * Service principals, and the identities as which they act.
  *
  * @generated from message chainguard.platform.iam.v2.AccountAssociation.Chainguard
  */
@@ -225,7 +225,7 @@ export declare type AccountAssociation_Azure = Message<"chainguard.platform.iam.
   tenantId: string;
 
   /**
-   * The client id of an app registration, by the name of the part that uses it.
+   * The client id of an app registration, by the name of the service that uses it.
    *
    * @generated from field: map<string, string> client_ids = 2;
    */
@@ -239,7 +239,7 @@ export declare type AccountAssociation_Azure = Message<"chainguard.platform.iam.
 export declare const AccountAssociation_AzureSchema: GenMessage<AccountAssociation_Azure>;
 
 /**
- * Names the account association to read.
+ * Names the account association to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetAccountAssociationRequest
  */
@@ -257,49 +257,50 @@ export declare type GetAccountAssociationRequest = Message<"chainguard.platform.
 export declare const GetAccountAssociationRequestSchema: GenMessage<GetAccountAssociationRequest>;
 
 /**
- * Which account associations to list, in which order, and which page.
+ * Filters, order and page of a list of account associations.
  *
  * @generated from message chainguard.platform.iam.v2.ListAccountAssociationsRequest
  */
 export declare type ListAccountAssociationsRequest = Message<"chainguard.platform.iam.v2.ListAccountAssociationsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -313,13 +314,13 @@ export declare type ListAccountAssociationsRequest = Message<"chainguard.platfor
 export declare const ListAccountAssociationsRequestSchema: GenMessage<ListAccountAssociationsRequest>;
 
 /**
- * An account association to create, and where.
+ * An account association to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateAccountAssociationRequest
  */
 export declare type CreateAccountAssociationRequest = Message<"chainguard.platform.iam.v2.CreateAccountAssociationRequest"> & {
   /**
-   * The uid of the group that gets the association.
+   * The uid of the group of the account association.
    *
    * @generated from field: string parent = 1;
    */
@@ -367,21 +368,21 @@ export declare type ListAccountAssociationsResponse = Message<"chainguard.platfo
   accountAssociations: AccountAssociation[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -395,7 +396,7 @@ export declare type ListAccountAssociationsResponse = Message<"chainguard.platfo
 export declare const ListAccountAssociationsResponseSchema: GenMessage<ListAccountAssociationsResponse>;
 
 /**
- * An account association as it shall be, and which fields of it count.
+ * An account association with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateAccountAssociationRequest
  */
@@ -406,8 +407,8 @@ export declare type UpdateAccountAssociationRequest = Message<"chainguard.platfo
   accountAssociation?: AccountAssociation | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -421,7 +422,7 @@ export declare type UpdateAccountAssociationRequest = Message<"chainguard.platfo
 export declare const UpdateAccountAssociationRequestSchema: GenMessage<UpdateAccountAssociationRequest>;
 
 /**
- * Names the association and the provider to try.
+ * Names the account association and the provider to check.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationRequest
  */
@@ -444,7 +445,7 @@ export declare type CheckAccountAssociationRequest = Message<"chainguard.platfor
 export declare const CheckAccountAssociationRequestSchema: GenMessage<CheckAccountAssociationRequest>;
 
 /**
- * Whether it works, and if not, why.
+ * The result of a check.
  *
  * @generated from message chainguard.platform.iam.v2.CheckAccountAssociationResponse
  */
@@ -455,14 +456,14 @@ export declare type CheckAccountAssociationResponse = Message<"chainguard.platfo
   status: CheckStatus;
 
   /**
-   * A word for programs.
+   * A machine-readable reason, such as `NOT_CONFIGURED`.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * A sentence for people.
+   * An explanation of the reason.
    *
    * @generated from field: string message = 3;
    */
@@ -508,7 +509,7 @@ export enum AccountProviderType {
 export declare const AccountProviderTypeSchema: GenEnum<AccountProviderType>;
 
 /**
- * The outcome of CheckAccountAssociation.
+ * The result of CheckAccountAssociation.
  *
  * @generated from enum chainguard.platform.iam.v2.CheckStatus
  */
@@ -519,14 +520,14 @@ export enum CheckStatus {
   UNSPECIFIED = 0,
 
   /**
-   * The association works.
+   * The account association works.
    *
    * @generated from enum value: CHECK_STATUS_READY = 1;
    */
   READY = 1,
 
   /**
-   * It does not, as yet.
+   * The account association does not work, or cannot be checked.
    *
    * @generated from enum value: CHECK_STATUS_NOT_READY = 2;
    */
@@ -539,14 +540,14 @@ export enum CheckStatus {
 export declare const CheckStatusSchema: GenEnum<CheckStatus>;
 
 /**
- * Account associations tie a group to accounts at other providers, so that either side can act for
- * the other. A group has one at most.
+ * Manages account associations, which name the accounts of a group at other providers. The
+ * providers are cloud providers and GitHub. A group has at most one account association.
  *
  * @generated from service chainguard.platform.iam.v2.AccountAssociationsService
  */
 export declare const AccountAssociationsService: GenService<{
   /**
-   * Reads the association of a group.
+   * Returns the account association of a group.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.GetAccountAssociation
    */
@@ -556,7 +557,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Creates the association of a group.
+   * Creates the account association of a group.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CreateAccountAssociation
    */
@@ -566,7 +567,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Deletes the association of a group. Succeeds also when it is already gone.
+   * Deletes the account association of a group. The call also succeeds if there is none.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.DeleteAccountAssociation
    */
@@ -576,7 +577,8 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the associations that the caller reaches, by group unless ordered otherwise.
+   * Lists the account associations that the caller has access to. By default, they are sorted by
+   * the uid of the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.ListAccountAssociations
    */
@@ -586,7 +588,7 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof ListAccountAssociationsResponseSchema;
   },
   /**
-   * Changes some fields of an association.
+   * Updates fields of an account association.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.UpdateAccountAssociation
    */
@@ -596,7 +598,9 @@ export declare const AccountAssociationsService: GenService<{
     output: typeof AccountAssociationSchema;
   },
   /**
-   * Tries whether an association works with one provider.
+   * Checks whether an account association works with one provider. The result is always NOT_READY,
+   * because this server has no credentials to check an account at its provider. The reason is
+   * NOT_CONFIGURED if no account at the provider is set, and PROVIDER_NOT_REACHABLE otherwise.
    *
    * @generated from rpc chainguard.platform.iam.v2.AccountAssociationsService.CheckAccountAssociation
    */

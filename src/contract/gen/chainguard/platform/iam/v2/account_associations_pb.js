@@ -149,7 +149,7 @@ export const CheckStatusSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_account_associations, 1);
 
 /**
- * The outcome of CheckAccountAssociation.
+ * The result of CheckAccountAssociation.
  *
  * @generated from enum chainguard.platform.iam.v2.CheckStatus
  */
@@ -157,8 +157,8 @@ export const CheckStatus = /*@__PURE__*/
   tsEnum(CheckStatusSchema);
 
 /**
- * Account associations tie a group to accounts at other providers, so that either side can act for
- * the other. A group has one at most.
+ * Manages account associations, which name the accounts of a group at other providers. The
+ * providers are cloud providers and GitHub. A group has at most one account association.
  *
  * @generated from service chainguard.platform.iam.v2.AccountAssociationsService
  */

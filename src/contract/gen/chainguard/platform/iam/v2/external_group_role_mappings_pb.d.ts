@@ -13,13 +13,13 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_external_group_role_mappings: GenFile;
 
 /**
- * A group of the identity provider, and the role that its members get.
+ * Gives the members of an external group a role at a group.
  *
  * @generated from message chainguard.platform.iam.v2.ExternalGroupRoleMapping
  */
 export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.v2.ExternalGroupRoleMapping"> & {
   /**
-   * Below the uid of the identity provider.
+   * The uid of the identity provider, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
@@ -31,35 +31,37 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
   identityProviderUid: string;
 
   /**
-   * The group, as the identity provider names it.
+   * The external group, as the tokens of the identity provider name it. Required, 1 to 255
+   * characters.
    *
    * @generated from field: string external_group_id = 3;
    */
   externalGroupId: string;
 
   /**
-   * The role that its members get.
+   * The uid of the role that the members get. Required.
    *
    * @generated from field: string role_uid = 4;
    */
   roleUid: string;
 
   /**
-   * The uid of the group on which they get it.
+   * The uid of the group at which the members get the role. It is the group of the identity
+   * provider, which is the default, or one of its descendants.
    *
    * @generated from field: string scope = 5;
    */
   scope: string;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -73,7 +75,7 @@ export declare type ExternalGroupRoleMapping = Message<"chainguard.platform.iam.
 export declare const ExternalGroupRoleMappingSchema: GenMessage<ExternalGroupRoleMapping>;
 
 /**
- * An external group role mapping to create, and where.
+ * An external group role mapping to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateExternalGroupRoleMappingRequest
  */
@@ -98,7 +100,7 @@ export declare type CreateExternalGroupRoleMappingRequest = Message<"chainguard.
 export declare const CreateExternalGroupRoleMappingRequestSchema: GenMessage<CreateExternalGroupRoleMappingRequest>;
 
 /**
- * Names the external group role mapping to read.
+ * Names the external group role mapping to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetExternalGroupRoleMappingRequest
  */
@@ -140,14 +142,14 @@ export declare const DeleteExternalGroupRoleMappingRequestSchema: GenMessage<Del
  */
 export declare type BatchDeleteExternalGroupRoleMappingsRequest = Message<"chainguard.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsRequest"> & {
   /**
-   * The uid of the identity provider that they belong to.
+   * The uid of the identity provider of the mappings.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * The uids of the mappings.
+   * The uids of the mappings, at most 200.
    *
    * @generated from field: repeated string names = 2;
    */
@@ -161,13 +163,13 @@ export declare type BatchDeleteExternalGroupRoleMappingsRequest = Message<"chain
 export declare const BatchDeleteExternalGroupRoleMappingsRequestSchema: GenMessage<BatchDeleteExternalGroupRoleMappingsRequest>;
 
 /**
- * What was deleted.
+ * The mappings that were deleted.
  *
  * @generated from message chainguard.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse
  */
 export declare type BatchDeleteExternalGroupRoleMappingsResponse = Message<"chainguard.platform.iam.v2.BatchDeleteExternalGroupRoleMappingsResponse"> & {
   /**
-   * The uid of the identity provider that they belonged to.
+   * The uid of the identity provider of the mappings.
    *
    * @generated from field: string parent = 1;
    */
@@ -186,49 +188,50 @@ export declare type BatchDeleteExternalGroupRoleMappingsResponse = Message<"chai
 export declare const BatchDeleteExternalGroupRoleMappingsResponseSchema: GenMessage<BatchDeleteExternalGroupRoleMappingsResponse>;
 
 /**
- * Which external group role mappings to list, in which order, and which page.
+ * Filters, order and page of a list of external group role mappings.
  *
  * @generated from message chainguard.platform.iam.v2.ListExternalGroupRoleMappingsRequest
  */
 export declare type ListExternalGroupRoleMappingsRequest = Message<"chainguard.platform.iam.v2.ListExternalGroupRoleMappingsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of this identity provider.
+   * Only mappings of the identity provider with this uid.
    *
    * @generated from field: string identity_provider_uid = 2;
    */
   identityProviderUid: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -253,21 +256,21 @@ export declare type ListExternalGroupRoleMappingsResponse = Message<"chainguard.
   externalGroupRoleMappings: ExternalGroupRoleMapping[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -281,14 +284,14 @@ export declare type ListExternalGroupRoleMappingsResponse = Message<"chainguard.
 export declare const ListExternalGroupRoleMappingsResponseSchema: GenMessage<ListExternalGroupRoleMappingsResponse>;
 
 /**
- * External group role mappings give roles to the members of a group that an identity provider
- * knows.
+ * Manages mappings of external groups to roles. An external group is a group in the tokens of an
+ * identity provider. A member gets the role with an access token that was issued for such a token.
  *
  * @generated from service chainguard.platform.iam.v2.ExternalGroupRoleMappingsService
  */
 export declare const ExternalGroupRoleMappingsService: GenService<{
   /**
-   * Reads one mapping.
+   * Returns one mapping.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.GetExternalGroupRoleMapping
    */
@@ -298,8 +301,9 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Creates a mapping below an identity provider. The caller needs every capability of the role at
-   * its scope.
+   * Creates a mapping for an identity provider. The caller must hold all capabilities of the role
+   * at the scope of the mapping. The role must be built in, or belong to the group of the scope or
+   * one of its ancestors.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.CreateExternalGroupRoleMapping
    */
@@ -309,7 +313,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof ExternalGroupRoleMappingSchema;
   },
   /**
-   * Deletes a mapping.
+   * Deletes a mapping. Members of the external group lose the role with their next request.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.DeleteExternalGroupRoleMapping
    */
@@ -319,8 +323,8 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Deletes several mappings of one identity provider. Those already gone are passed over; those of
-   * another are INVALID_ARGUMENT.
+   * Deletes up to 200 mappings of one identity provider. Mappings that do not exist are ignored. A
+   * mapping of another identity provider is refused with INVALID_ARGUMENT, and nothing is deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.BatchDeleteExternalGroupRoleMappings
    */
@@ -330,7 +334,7 @@ export declare const ExternalGroupRoleMappingsService: GenService<{
     output: typeof BatchDeleteExternalGroupRoleMappingsResponseSchema;
   },
   /**
-   * Lists the mappings that the caller reaches, by uid unless ordered otherwise.
+   * Lists the mappings that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.ExternalGroupRoleMappingsService.ListExternalGroupRoleMappings
    */

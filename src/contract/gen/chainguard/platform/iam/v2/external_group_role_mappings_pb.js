@@ -73,8 +73,8 @@ export const ListExternalGroupRoleMappingsResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_external_group_role_mappings, 7);
 
 /**
- * External group role mappings give roles to the members of a group that an identity provider
- * knows.
+ * Manages mappings of external groups to roles. An external group is a group in the tokens of an
+ * identity provider. A member gets the role with an access token that was issued for such a token.
  *
  * @generated from service chainguard.platform.iam.v2.ExternalGroupRoleMappingsService
  */

@@ -14,7 +14,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_group_invites: GenFile;
 
 /**
- * A code that gives whoever presents it a role on a group.
+ * An invite to a group. A person who registers with its code gets a role at the group.
  *
  * @generated from message chainguard.platform.iam.v2.GroupInvite
  */
@@ -25,70 +25,71 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
   uid: string;
 
   /**
-   * The role that comes with the invite.
+   * The uid of the role that the invite gives.
    *
    * @generated from field: string role_uid = 2;
    */
   roleUid: string;
 
   /**
-   * That role in full.
+   * The role that the invite gives.
    *
    * @generated from field: chainguard.platform.iam.v2.GroupInviteRole role = 10;
    */
   role?: GroupInviteRole | undefined;
 
   /**
-   * Only whoever has this e-mail address may use the invite.
+   * The e-mail address that may use the invite. The token must have it as a verified address. When
+   * empty, any person with the code may use the invite.
    *
    * @generated from field: string email = 3;
    */
   email: string;
 
   /**
-   * How long the invite is good for.
+   * How long the invite is valid, at most 30 days.
    *
    * @generated from field: google.protobuf.Duration ttl = 4;
    */
   ttl?: Duration | undefined;
 
   /**
-   * When it ends.
+   * The time when the invite expires.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 5;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Whether the first use also ends it.
+   * Whether the invite is deleted when it is used for the first time.
    *
    * @generated from field: bool single_use = 6;
    */
   singleUse: boolean;
 
   /**
-   * What to hand to the invited; only in the answer to its creation.
+   * The code to send to the invited person. Only CreateGroupInvite returns it.
    *
    * @generated from field: string code = 7;
    */
   code: string;
 
   /**
-   * Names the code without giving it away.
+   * The public part of the code, which identifies the invite.
    *
    * @generated from field: string key_id = 8;
    */
   keyId: string;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -135,7 +136,7 @@ export declare type GroupInviteRole = Message<"chainguard.platform.iam.v2.GroupI
 export declare const GroupInviteRoleSchema: GenMessage<GroupInviteRole>;
 
 /**
- * A group invite to create, and where.
+ * A group invite to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateGroupInviteRequest
  */
@@ -160,7 +161,7 @@ export declare type CreateGroupInviteRequest = Message<"chainguard.platform.iam.
 export declare const CreateGroupInviteRequestSchema: GenMessage<CreateGroupInviteRequest>;
 
 /**
- * Names the group invite to read.
+ * Names the group invite to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetGroupInviteRequest
  */
@@ -196,49 +197,50 @@ export declare type DeleteGroupInviteRequest = Message<"chainguard.platform.iam.
 export declare const DeleteGroupInviteRequestSchema: GenMessage<DeleteGroupInviteRequest>;
 
 /**
- * Which group invites to list, in which order, and which page.
+ * Filters, order and page of a list of group invites.
  *
  * @generated from message chainguard.platform.iam.v2.ListGroupInvitesRequest
  */
 export declare type ListGroupInvitesRequest = Message<"chainguard.platform.iam.v2.ListGroupInvitesRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only the one with this key id.
+   * Only the invite with this key id.
    *
    * @generated from field: string key_id = 2;
    */
   keyId: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -263,21 +265,21 @@ export declare type ListGroupInvitesResponse = Message<"chainguard.platform.iam.
   groupInvites: GroupInvite[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -291,14 +293,15 @@ export declare type ListGroupInvitesResponse = Message<"chainguard.platform.iam.
 export declare const ListGroupInvitesResponseSchema: GenMessage<ListGroupInvitesResponse>;
 
 /**
- * Group invites let people into a group before they have an identity.
+ * Manages invites, with which people join a group. A person sends the code of an invite to
+ * Auth/Register and gets the role of the invite.
  *
  * @generated from service chainguard.platform.iam.v2.GroupInvitesService
  */
 export declare const GroupInvitesService: GenService<{
   /**
-   * Creates an invite and answers its code, this once. The caller needs every capability of the
-   * role.
+   * Creates an invite and returns its code. The code is not returned again. The caller must hold
+   * all capabilities of the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.CreateGroupInvite
    */
@@ -308,7 +311,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Reads one invite, without its code.
+   * Returns one invite, without its code.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.GetGroupInvite
    */
@@ -318,7 +321,7 @@ export declare const GroupInvitesService: GenService<{
     output: typeof GroupInviteSchema;
   },
   /**
-   * Withdraws an invite.
+   * Deletes an invite. Its code can no longer be used.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.DeleteGroupInvite
    */
@@ -328,7 +331,8 @@ export declare const GroupInvitesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the invites that the caller reaches, newest first unless ordered otherwise.
+   * Lists the invites that the caller has access to, without their codes. By default, the newest
+   * come first.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupInvitesService.ListGroupInvites
    */

@@ -67,7 +67,8 @@ export const ListGroupInvitesResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_group_invites, 6);
 
 /**
- * Group invites let people into a group before they have an identity.
+ * Manages invites, with which people join a group. A person sends the code of an invite to
+ * Auth/Register and gets the role of the invite.
  *
  * @generated from service chainguard.platform.iam.v2.GroupInvitesService
  */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_groups: GenFile;
 
 /**
- * A place in the tree. Access granted on a group holds for everything below it.
+ * A node of the resource tree. A role at a group also applies to all its descendants.
  *
  * @generated from message chainguard.platform.iam.v2.Group
  */
@@ -24,56 +24,57 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   uid: string;
 
   /**
-   * 3 to 63 characters of `a-z 0-9 . _ -` and space; unique among its siblings.
+   * A name of 3 to 63 characters: `a-z 0-9 . _ -` and space. Unique among the groups with the same
+   * parent.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * How many resources of a kind the group may hold, by kind. A kind that is absent has no limit.
+   * The maximum number of resources in the group, by kind. A kind that is absent has no limit.
    *
    * @generated from field: map<string, int32> resource_limits = 4;
    */
   resourceLimits: { [key: string]: number };
 
   /**
-   * Whether the organization has proven its name, so that people may log in by it.
+   * Whether the organization is verified. Only a verified organization is found by LookupGroup.
    *
    * @generated from field: bool verified = 5;
    */
   verified: boolean;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * What sort of organization this is; only for groups without a parent.
+   * The kind of organization. Only for groups without a parent.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind: OrgKind;
 
   /**
-   * How far the organization is set up; only for groups without a parent.
+   * The status of the organization. Only for groups without a parent.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
@@ -87,7 +88,7 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
 export declare const GroupSchema: GenMessage<Group>;
 
 /**
- * Names the group to read.
+ * Names the group to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetGroupRequest
  */
@@ -123,49 +124,50 @@ export declare type DeleteGroupRequest = Message<"chainguard.platform.iam.v2.Del
 export declare const DeleteGroupRequestSchema: GenMessage<DeleteGroupRequest>;
 
 /**
- * Which groups to list, in which order, and which page.
+ * Filters, order and page of a list of groups.
  *
  * @generated from message chainguard.platform.iam.v2.ListGroupsRequest
  */
 export declare type ListGroupsRequest = Message<"chainguard.platform.iam.v2.ListGroupsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -190,21 +192,21 @@ export declare type ListGroupsResponse = Message<"chainguard.platform.iam.v2.Lis
   groups: Group[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -218,14 +220,14 @@ export declare type ListGroupsResponse = Message<"chainguard.platform.iam.v2.Lis
 export declare const ListGroupsResponseSchema: GenMessage<ListGroupsResponse>;
 
 /**
- * A group to create, and where.
+ * A group to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateGroupRequest
  */
 export declare type CreateGroupRequest = Message<"chainguard.platform.iam.v2.CreateGroupRequest"> & {
   /**
-   * Empty for a new organization; else the uid of a group, its last segment, or the name of a group
-   * in reach.
+   * The parent of the new group: its uid, the last part of its uid, or its name. A name must be
+   * unique among the groups that the caller has access to. When empty, an organization is created.
    *
    * @generated from field: string parent = 1;
    */
@@ -244,7 +246,7 @@ export declare type CreateGroupRequest = Message<"chainguard.platform.iam.v2.Cre
 export declare const CreateGroupRequestSchema: GenMessage<CreateGroupRequest>;
 
 /**
- * A group as it shall be, and which fields of it count.
+ * A group with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateGroupRequest
  */
@@ -255,8 +257,8 @@ export declare type UpdateGroupRequest = Message<"chainguard.platform.iam.v2.Upd
   group?: Group | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -270,7 +272,7 @@ export declare type UpdateGroupRequest = Message<"chainguard.platform.iam.v2.Upd
 export declare const UpdateGroupRequestSchema: GenMessage<UpdateGroupRequest>;
 
 /**
- * Takes nothing: the caller's token says who asks.
+ * An empty request. The organization is found by the token of the caller.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupRequest
  */
@@ -284,7 +286,7 @@ export declare type LookupGroupRequest = Message<"chainguard.platform.iam.v2.Loo
 export declare const LookupGroupRequestSchema: GenMessage<LookupGroupRequest>;
 
 /**
- * The organization found.
+ * The organization that was found.
  *
  * @generated from message chainguard.platform.iam.v2.LookupGroupResponse
  */
@@ -302,7 +304,7 @@ export declare type LookupGroupResponse = Message<"chainguard.platform.iam.v2.Lo
 export declare const LookupGroupResponseSchema: GenMessage<LookupGroupResponse>;
 
 /**
- * Names the group to ask for access to.
+ * Names the group to request access to.
  *
  * @generated from message chainguard.platform.iam.v2.RequestGroupAccessRequest
  */
@@ -320,7 +322,7 @@ export declare type RequestGroupAccessRequest = Message<"chainguard.platform.iam
 export declare const RequestGroupAccessRequestSchema: GenMessage<RequestGroupAccessRequest>;
 
 /**
- * Empty: the request was passed on.
+ * An empty response. The request was stored for the owners.
  *
  * @generated from message chainguard.platform.iam.v2.RequestGroupAccessResponse
  */
@@ -334,7 +336,7 @@ export declare type RequestGroupAccessResponse = Message<"chainguard.platform.ia
 export declare const RequestGroupAccessResponseSchema: GenMessage<RequestGroupAccessResponse>;
 
 /**
- * Takes nothing: the caller's token says who asks.
+ * An empty request. The caller is the identity of the token.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityRequest
  */
@@ -348,7 +350,7 @@ export declare type CheckEligibilityRequest = Message<"chainguard.platform.iam.v
 export declare const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest>;
 
 /**
- * The answer to CheckEligibility.
+ * Whether the caller may create an organization.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityResponse
  */
@@ -366,7 +368,7 @@ export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.
 export declare const CheckEligibilityResponseSchema: GenMessage<CheckEligibilityResponse>;
 
 /**
- * What sort of organization a root group is.
+ * The kind of an organization.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgKind
  */
@@ -377,35 +379,35 @@ export enum OrgKind {
   UNSPECIFIED = 0,
 
   /**
-   * Trying things out.
+   * An organization that evaluates the service.
    *
    * @generated from enum value: ORG_KIND_STARTER = 1;
    */
   STARTER = 1,
 
   /**
-   * In regular use.
+   * An organization in regular use.
    *
    * @generated from enum value: ORG_KIND_CUSTOMER = 2;
    */
   CUSTOMER = 2,
 
   /**
-   * For development of the service.
+   * An organization for the development of the service.
    *
    * @generated from enum value: ORG_KIND_DEV = 3;
    */
   DEV = 3,
 
   /**
-   * For running the service.
+   * An organization for the operation of the service.
    *
    * @generated from enum value: ORG_KIND_INFRA = 4;
    */
   INFRA = 4,
 
   /**
-   * Came through the AWS Marketplace.
+   * An organization that was created through the AWS Marketplace.
    *
    * @generated from enum value: ORG_KIND_AWS_MARKETPLACE = 5;
    */
@@ -418,7 +420,7 @@ export enum OrgKind {
 export declare const OrgKindSchema: GenEnum<OrgKind>;
 
 /**
- * How far an organization is set up.
+ * The status of an organization.
  *
  * @generated from enum chainguard.platform.iam.v2.OrgStatus
  */
@@ -429,21 +431,21 @@ export enum OrgStatus {
   UNSPECIFIED = 0,
 
   /**
-   * Being set up.
+   * The organization is being set up.
    *
    * @generated from enum value: ORG_STATUS_INITIALIZING = 1;
    */
   INITIALIZING = 1,
 
   /**
-   * In use.
+   * The organization is ready for use.
    *
    * @generated from enum value: ORG_STATUS_READY = 2;
    */
   READY = 2,
 
   /**
-   * Closed for the time being.
+   * The organization is suspended.
    *
    * @generated from enum value: ORG_STATUS_SUSPENDED = 3;
    */
@@ -456,13 +458,14 @@ export enum OrgStatus {
 export declare const OrgStatusSchema: GenEnum<OrgStatus>;
 
 /**
- * Groups form a tree and hold everything else. A group without a parent is an organization.
+ * Manages groups, the nodes of the resource tree. All other resources belong to a group. A group
+ * without a parent is an organization.
  *
  * @generated from service chainguard.platform.iam.v2.GroupsService
  */
 export declare const GroupsService: GenService<{
   /**
-   * Reads one group.
+   * Returns one group.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.GetGroup
    */
@@ -472,8 +475,10 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Deletes a group. One that still holds anything is refused with FAILED_PRECONDITION and a
-   * violation of type RESOURCE_NOT_EMPTY.
+   * Deletes a group that has no children. A group with children is refused with FAILED_PRECONDITION
+   * and a violation of type RESOURCE_NOT_EMPTY. Terms acceptances, access requests, vulnerability
+   * metadata and libraries do not count as children: they are deleted with the group. The same
+   * holds for the role binding of the founder of an organization.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.DeleteGroup
    */
@@ -483,7 +488,7 @@ export declare const GroupsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the groups that the caller reaches, by uid unless ordered otherwise.
+   * Lists the groups that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.ListGroups
    */
@@ -493,8 +498,8 @@ export declare const GroupsService: GenService<{
     output: typeof ListGroupsResponseSchema;
   },
   /**
-   * Creates a group below `parent`, or a new organization when there is none. Names are unique
-   * among siblings.
+   * Creates a group in `parent`, or an organization if there is no parent. Names are unique among
+   * the groups with the same parent. The caller that creates an organization becomes its owner.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CreateGroup
    */
@@ -504,7 +509,7 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Changes some fields of a group.
+   * Updates fields of a group.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.UpdateGroup
    */
@@ -514,8 +519,9 @@ export declare const GroupsService: GenService<{
     output: typeof GroupSchema;
   },
   /**
-   * Finds the organization that the caller could ask to join. NOT_FOUND whatever the reason, so
-   * that nothing is learned from a refusal.
+   * Finds an organization that the caller may request access to. It is verified, has an identity
+   * provider with the issuer of the caller, and the caller has no role in it yet. If several match,
+   * the oldest is returned. If none matches, the error is NOT_FOUND, whatever the reason.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.LookupGroup
    */
@@ -525,7 +531,8 @@ export declare const GroupsService: GenService<{
     output: typeof LookupGroupResponseSchema;
   },
   /**
-   * Asks the owners of a group for access to it. Asking again is answered with RESOURCE_EXHAUSTED.
+   * Requests access to a group from its owners. The owners see the request with
+   * AccessRequestsService. A second request within 24 hours is refused with RESOURCE_EXHAUSTED.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.RequestGroupAccess
    */
@@ -535,7 +542,7 @@ export declare const GroupsService: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller may create an organization of its own.
+   * Checks whether the caller may create an organization.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CheckEligibility
    */

@@ -13,7 +13,8 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_identities: GenFile;
 
 /**
- * Someone or something that calls, and the tokens that prove it.
+ * A person or a machine that calls the API, and the tokens that authenticate it. The identity of a
+ * machine belongs to a group. The identity of a person has no parent.
  *
  * @generated from message chainguard.platform.iam.v2.Identity
  */
@@ -24,28 +25,28 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   uid: string;
 
   /**
-   * `a-z 0-9 . _ -` and space, up to 255 characters; need not be unique.
+   * A name of 1 to 255 characters: `a-z 0-9 . _ -` and space. Not necessarily unique.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The e-mail address that the issuer has verified.
+   * The e-mail address, if the issuer has verified it.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * The e-mail address that the issuer passed on without verifying it.
+   * The e-mail address, if the issuer has not verified it.
    *
    * @generated from field: string email_unverified = 5;
    */
@@ -57,34 +58,35 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   company: string;
 
   /**
-   * When it last called; its creation, as long as it has not.
+   * The time of the last call, with a precision of one minute. Before the first call, it is the
+   * time of creation.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */
   lastSeenTime?: Timestamp | undefined;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 9;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 10;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * How the identity is proven. Without any of these nobody can log in as it.
+   * How the identity authenticates. Without one of these, it cannot log in.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.relationship
    */
   relationship: {
     /**
-     * By a token of an OIDC issuer whose claims match.
+     * Authentication by an OIDC token whose claims match.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.ClaimMatch claim_match = 20;
      */
@@ -92,7 +94,8 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "claimMatch";
   } | {
     /**
-     * By a token signed with one of a fixed set of keys, for issuers that cannot be reached.
+     * Authentication by a token that is signed with one of these keys. For issuers whose keys the
+     * server cannot fetch.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.StaticKeys static_keys = 21;
      */
@@ -100,7 +103,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "staticKeys";
   } | {
     /**
-     * By a signed request that AWS confirms.
+     * Authentication by AWS. It is only stored: this server does not support the login yet.
      *
      * @generated from field: chainguard.platform.iam.v2.Identity.AWSIdentity aws_identity = 22;
      */
@@ -108,7 +111,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     case: "awsIdentity";
   } | {
     /**
-     * A part of the service itself.
+     * A part of the service itself. It is only stored: this server does not support the login yet.
      *
      * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
      */
@@ -124,14 +127,14 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
 export declare const IdentitySchema: GenMessage<Identity>;
 
 /**
- * What the claims of a token must be. Patterns are RE2 expressions that must match the whole
+ * The claims that a token must have. Patterns are RE2 expressions that must match the whole
  * claim.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.ClaimMatch
  */
 export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Identity.ClaimMatch"> & {
   /**
-   * Who issued the token.
+   * The issuer of the token. Required.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.iss
    */
@@ -152,7 +155,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whom the token speaks of.
+   * The subject of the token. Required.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.sub
    */
@@ -173,13 +176,14 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Whom the token is meant for. When absent, it must be meant for this server.
+   * The audience of the token. When absent, the `aud` claim must contain the public URL of this
+   * server.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.ClaimMatch.aud
    */
   aud: {
     /**
-     * An exact entry of the `aud` claim.
+     * A value that the `aud` claim must contain.
      *
      * @generated from field: string audience = 5;
      */
@@ -194,14 +198,14 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
   } | { case: undefined; value?: undefined };
 
   /**
-   * Further claims, by name, with their exact values.
+   * Further claims and their exact values, by name; at most 20.
    *
    * @generated from field: map<string, string> claims = 7;
    */
   claims: { [key: string]: string };
 
   /**
-   * Further claims, by name, with patterns for their values.
+   * Further claims and patterns for their values, by name; at most 20.
    *
    * @generated from field: map<string, string> claim_patterns = 8;
    */
@@ -215,7 +219,7 @@ export declare type Identity_ClaimMatch = Message<"chainguard.platform.iam.v2.Id
 export declare const Identity_ClaimMatchSchema: GenMessage<Identity_ClaimMatch>;
 
 /**
- * An issuer whose keys are given here instead of fetched from it.
+ * An issuer whose public keys are stored here. The server does not fetch them from the issuer.
  *
  * @generated from message chainguard.platform.iam.v2.Identity.StaticKeys
  */
@@ -231,21 +235,22 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.v2.Id
   subject: string;
 
   /**
-   * The public keys as a JSON Web Key Set.
+   * The public keys as a JSON Web Key Set with 1 to 20 keys.
    *
    * @generated from field: string issuer_keys = 3;
    */
   issuerKeys: string;
 
   /**
-   * When the keys stop being accepted: a year from now when absent, a year at most.
+   * The time when the keys expire. The default and the maximum are 365 days from now.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 4;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * Entries of the `aud` claim to accept. When absent, the token must be meant for this server.
+   * The accepted values of the `aud` claim, at most 20. When absent, the claim must contain the
+   * public URL of this server.
    *
    * @generated from field: repeated string audiences = 5;
    */
@@ -265,7 +270,7 @@ export declare const Identity_StaticKeysSchema: GenMessage<Identity_StaticKeys>;
  */
 export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.Identity.AWSIdentity"> & {
   /**
-   * The account number, 12 digits.
+   * The account number: 12 digits.
    *
    * @generated from field: string aws_account = 1;
    */
@@ -317,13 +322,14 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
 export declare const Identity_AWSIdentitySchema: GenMessage<Identity_AWSIdentity>;
 
 /**
- * An identity to create, and where.
+ * An identity to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateIdentityRequest
  */
 export declare type CreateIdentityRequest = Message<"chainguard.platform.iam.v2.CreateIdentityRequest"> & {
   /**
-   * The uid of the group to create it in; the organization, to reach all of it.
+   * The uid of the group to create it in. The identity can have roles only at this group and its
+   * descendants.
    *
    * @generated from field: string parent = 1;
    */
@@ -342,7 +348,7 @@ export declare type CreateIdentityRequest = Message<"chainguard.platform.iam.v2.
 export declare const CreateIdentityRequestSchema: GenMessage<CreateIdentityRequest>;
 
 /**
- * Names the identity to read.
+ * Names the identity to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetIdentityRequest
  */
@@ -378,7 +384,7 @@ export declare type DeleteIdentityRequest = Message<"chainguard.platform.iam.v2.
 export declare const DeleteIdentityRequestSchema: GenMessage<DeleteIdentityRequest>;
 
 /**
- * An identity as it shall be, and which fields of it count.
+ * An identity with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateIdentityRequest
  */
@@ -389,8 +395,8 @@ export declare type UpdateIdentityRequest = Message<"chainguard.platform.iam.v2.
   identity?: Identity | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -404,56 +410,57 @@ export declare type UpdateIdentityRequest = Message<"chainguard.platform.iam.v2.
 export declare const UpdateIdentityRequestSchema: GenMessage<UpdateIdentityRequest>;
 
 /**
- * Which identities to list, in which order, and which page.
+ * Filters, order and page of a list of identities.
  *
  * @generated from message chainguard.platform.iam.v2.ListIdentitiesRequest
  */
 export declare type ListIdentitiesRequest = Message<"chainguard.platform.iam.v2.ListIdentitiesRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only those proven in this way.
+   * Only identities that authenticate in this way.
    *
    * @generated from field: chainguard.platform.iam.v2.RelationshipType relationship_type = 3;
    */
   relationshipType: RelationshipType;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -478,21 +485,21 @@ export declare type ListIdentitiesResponse = Message<"chainguard.platform.iam.v2
   identities: Identity[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -519,7 +526,7 @@ export declare type LookupIdentityRequest = Message<"chainguard.platform.iam.v2.
   issuer: string;
 
   /**
-   * The `sub` claim of its tokens.
+   * The `sub` claim of the tokens of the person.
    *
    * @generated from field: string subject = 2;
    */
@@ -533,7 +540,7 @@ export declare type LookupIdentityRequest = Message<"chainguard.platform.iam.v2.
 export declare const LookupIdentityRequestSchema: GenMessage<LookupIdentityRequest>;
 
 /**
- * The uid that belongs to an issuer and a subject.
+ * The uid for an issuer and a subject.
  *
  * @generated from message chainguard.platform.iam.v2.LookupIdentityResponse
  */
@@ -551,7 +558,7 @@ export declare type LookupIdentityResponse = Message<"chainguard.platform.iam.v2
 export declare const LookupIdentityResponseSchema: GenMessage<LookupIdentityResponse>;
 
 /**
- * What a person tells about themselves.
+ * Details about a person, entered by that person.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityMetadata
  */
@@ -564,7 +571,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   uid: string;
 
   /**
-   * The full name that the issuer gives.
+   * The full name, as the issuer states it.
    *
    * @generated from field: string name = 2;
    */
@@ -586,14 +593,14 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   company: string;
 
   /**
-   * Whether the person wants news by e-mail.
+   * Whether the person wants to receive news by e-mail.
    *
    * @generated from field: bool updates_opt_in = 6;
    */
   updatesOptIn: boolean;
 
   /**
-   * What the person came for.
+   * The product that the person is interested in.
    *
    * @generated from field: string product = 7;
    */
@@ -605,7 +612,8 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   jobTitle: string;
 
   /**
-   * This and the following tell how the person found the service.
+   * The campaign through which the person found the service. The following fields have more details
+   * about it.
    *
    * @generated from field: string utm_campaign = 9;
    */
@@ -647,7 +655,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
   hubspotUtk: string;
 
   /**
-   * Whether the person signed up unaided.
+   * Whether the person signed up without assistance.
    *
    * @generated from field: bool self_serve = 17;
    */
@@ -661,7 +669,7 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
 export declare const IdentityMetadataSchema: GenMessage<IdentityMetadata>;
 
 /**
- * What the person tells, and which fields of it count.
+ * Metadata with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateIdentityMetadataRequest
  */
@@ -672,8 +680,8 @@ export declare type UpdateIdentityMetadataRequest = Message<"chainguard.platform
   identityMetadata?: IdentityMetadata | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -687,7 +695,7 @@ export declare type UpdateIdentityMetadataRequest = Message<"chainguard.platform
 export declare const UpdateIdentityMetadataRequestSchema: GenMessage<UpdateIdentityMetadataRequest>;
 
 /**
- * How an identity is proven.
+ * How an identity authenticates.
  *
  * @generated from enum chainguard.platform.iam.v2.RelationshipType
  */
@@ -698,14 +706,14 @@ export enum RelationshipType {
   UNSPECIFIED = 0,
 
   /**
-   * By claims of an OIDC token.
+   * By the claims of an OIDC token.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_CLAIM_MATCH = 1;
    */
   CLAIM_MATCH = 1,
 
   /**
-   * By keys that were registered.
+   * By a token that is signed with a static key.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_STATIC = 2;
    */
@@ -719,7 +727,7 @@ export enum RelationshipType {
   AWS_IDENTITY = 3,
 
   /**
-   * By being a part of the service.
+   * As a part of the service itself.
    *
    * @generated from enum value: RELATIONSHIP_TYPE_SERVICE_PRINCIPAL = 4;
    */
@@ -732,8 +740,7 @@ export enum RelationshipType {
 export declare const RelationshipTypeSchema: GenEnum<RelationshipType>;
 
 /**
- * Parts of the service that act as identities of their own. Account associations trust them by
- * name.
+ * Parts of the service that act as identities. Account associations refer to them by name.
  *
  * @generated from enum chainguard.platform.iam.v2.ServicePrincipal
  */
@@ -815,13 +822,14 @@ export enum ServicePrincipal {
 export declare const ServicePrincipalSchema: GenEnum<ServicePrincipal>;
 
 /**
- * Identities are who calls: each says which tokens are accepted as proof of being it.
+ * Manages identities, the people and machines that call the API. An identity declares which tokens
+ * authenticate it.
  *
  * @generated from service chainguard.platform.iam.v2.IdentitiesService
  */
 export declare const IdentitiesService: GenService<{
   /**
-   * Creates an identity under a group. It never reaches above that group.
+   * Creates an identity in a group. It can have roles only at this group and its descendants.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.CreateIdentity
    */
@@ -831,7 +839,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Reads one identity.
+   * Returns one identity.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.GetIdentity
    */
@@ -841,7 +849,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Deletes an identity, and its role bindings along with it.
+   * Deletes an identity and its role bindings.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.DeleteIdentity
    */
@@ -851,7 +859,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Changes some fields of an identity.
+   * Updates fields of an identity. To change how it authenticates, the caller must hold all
+   * capabilities of its roles.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentity
    */
@@ -861,7 +870,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof IdentitySchema;
   },
   /**
-   * Lists the identities that the caller reaches, by uid unless ordered otherwise.
+   * Lists the identities that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.ListIdentities
    */
@@ -871,8 +880,8 @@ export declare const IdentitiesService: GenService<{
     output: typeof ListIdentitiesResponseSchema;
   },
   /**
-   * Answers the uid of whoever an issuer knows by a subject. The uid is the same before and after
-   * that identity registers.
+   * Returns the uid of the person with an issuer and a subject. The uid is the same before and
+   * after the person registers.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.LookupIdentity
    */
@@ -882,7 +891,7 @@ export declare const IdentitiesService: GenService<{
     output: typeof LookupIdentityResponseSchema;
   },
   /**
-   * Changes what the calling person tells about themselves.
+   * Updates the metadata of the identity of the caller.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentitiesService.UpdateIdentityMetadata
    */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_identity_providers: GenFile;
 
 /**
- * An OIDC issuer through which people log in.
+ * An OIDC issuer with which people log in.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityProvider
  */
@@ -24,42 +24,43 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
   uid: string;
 
   /**
-   * 3 to 63 characters of `a-z 0-9 . _ -` and space.
+   * A name of 3 to 63 characters: `a-z 0-9 . _ -` and space.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 5;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The uid of the role that a person gets at the first login.
+   * The uid of the role that a person gets at the first registration through this identity
+   * provider.
    *
    * @generated from field: string default_role = 6;
    */
   defaultRole: string;
 
   /**
-   * The protocol to log in by.
+   * The protocol of the login. Required.
    *
    * @generated from oneof chainguard.platform.iam.v2.IdentityProvider.configuration
    */
@@ -72,7 +73,8 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
   } | { case: undefined; value?: undefined };
 
   /**
-   * How provisioning stands. Ignored in a write, so that what was read can be sent back.
+   * The state of provisioning over SCIM. Ignored in requests, so that a client can send back what
+   * it has read.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.SCIM scim = 21;
    */
@@ -86,7 +88,7 @@ export declare type IdentityProvider = Message<"chainguard.platform.iam.v2.Ident
 export declare const IdentityProviderSchema: GenMessage<IdentityProvider>;
 
 /**
- * How to log people in at an OIDC issuer.
+ * The configuration of the login at an OIDC issuer.
  *
  * @generated from message chainguard.platform.iam.v2.IdentityProvider.OIDC
  */
@@ -99,42 +101,44 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
   issuer: string;
 
   /**
-   * The name under which this server is registered there.
+   * The client id of this server at the issuer.
    *
    * @generated from field: string client_id = 2;
    */
   clientId: string;
 
   /**
-   * Never given back. Left empty in an update, the stored one stays, unless the mask names it.
+   * The client secret, which is never returned. If it is empty in an update, the stored secret is
+   * kept, unless the mask names this field or the issuer changes.
    *
    * @generated from field: string client_secret = 3;
    */
   clientSecret: string;
 
   /**
-   * OAuth scopes to ask for beside the usual ones.
+   * The OAuth scopes to request in addition to the usual ones, at most 50.
    *
    * @generated from field: repeated string additional_scopes = 4;
    */
   additionalScopes: string[];
 
   /**
-   * The claim that lists a person's groups, for external group role mappings.
+   * The claim that lists the groups of a person. External group role mappings use it.
    *
    * @generated from field: string groups_claim = 5;
    */
   groupsClaim: string;
 
   /**
-   * How a person who logs in is recognised as one who was provisioned.
+   * How a login is matched with a person that was provisioned over SCIM. It cannot be changed
+   * after creation.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
   correlationRule: IdentityProvider_OIDC_CorrelationRule;
 
   /**
-   * Whether the login uses proof keys (RFC 7636).
+   * Whether the login uses PKCE (RFC 7636).
    *
    * @generated from field: bool pkce_enabled = 7;
    */
@@ -148,7 +152,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
 export declare const IdentityProvider_OIDCSchema: GenMessage<IdentityProvider_OIDC>;
 
 /**
- * Which claim of the login equals the external id in SCIM.
+ * The claim that equals the external id in SCIM.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -159,14 +163,14 @@ export enum IdentityProvider_OIDC_CorrelationRule {
   UNSPECIFIED = 0,
 
   /**
-   * `sub`, as most issuers do.
+   * The claim `sub`, for most issuers.
    *
    * @generated from enum value: CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID = 1;
    */
   SUB_EQUALS_EXTERNAL_ID = 1,
 
   /**
-   * `oid`, as Microsoft Entra does.
+   * The claim `oid`, for Microsoft Entra.
    *
    * @generated from enum value: CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID = 2;
    */
@@ -179,7 +183,7 @@ export enum IdentityProvider_OIDC_CorrelationRule {
 export declare const IdentityProvider_OIDC_CorrelationRuleSchema: GenEnum<IdentityProvider_OIDC_CorrelationRule>;
 
 /**
- * Provisioning of people and groups by the organization's directory (RFC 7644).
+ * Provisioning of users and groups by the directory of the organization (RFC 7644).
  *
  * @generated from message chainguard.platform.iam.v2.IdentityProvider.SCIM
  */
@@ -190,21 +194,21 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
   enabled: boolean;
 
   /**
-   * What to enter in the directory as the SCIM address.
+   * The SCIM URL to enter in the directory.
    *
    * @generated from field: string endpoint_url = 3;
    */
   endpointUrl: string;
 
   /**
-   * When the current token ends; absent when it never does.
+   * The time when the current token expires; absent if it never expires.
    *
    * @generated from field: google.protobuf.Timestamp token_expire_time = 4;
    */
   tokenExpireTime?: Timestamp | undefined;
 
   /**
-   * When the token before it ends, while both are accepted.
+   * The time when the previous token expires; only set while both tokens are valid.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 5;
    */
@@ -216,8 +220,8 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
   credentialState: IdentityProvider_SCIM_CredentialState;
 
   /**
-   * To be sent along when the token or the switch is changed, so that two administrators do not
-   * overwrite each other.
+   * The version of the SCIM state. Send it back to change the token or the switch. If it has
+   * changed since, the call is refused with ABORTED.
    *
    * @generated from field: string etag = 7;
    */
@@ -231,7 +235,7 @@ export declare type IdentityProvider_SCIM = Message<"chainguard.platform.iam.v2.
 export declare const IdentityProvider_SCIMSchema: GenMessage<IdentityProvider_SCIM>;
 
 /**
- * How the SCIM token stands.
+ * The state of the SCIM token.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.SCIM.CredentialState
  */
@@ -242,35 +246,35 @@ export enum IdentityProvider_SCIM_CredentialState {
   UNSPECIFIED = 0,
 
   /**
-   * There has been none yet.
+   * No token was issued yet.
    *
    * @generated from enum value: CREDENTIAL_STATE_NOT_ISSUED = 1;
    */
   NOT_ISSUED = 1,
 
   /**
-   * One is accepted.
+   * The token is valid.
    *
    * @generated from enum value: CREDENTIAL_STATE_LIVE = 2;
    */
   LIVE = 2,
 
   /**
-   * Its time has run out.
+   * The token has expired.
    *
    * @generated from enum value: CREDENTIAL_STATE_EXPIRED = 3;
    */
   EXPIRED = 3,
 
   /**
-   * It was revoked.
+   * The token was revoked.
    *
    * @generated from enum value: CREDENTIAL_STATE_REVOKED = 4;
    */
   REVOKED = 4,
 
   /**
-   * A new one and its predecessor are both accepted.
+   * The new token and the previous one are both valid.
    *
    * @generated from enum value: CREDENTIAL_STATE_ROTATING = 5;
    */
@@ -283,49 +287,50 @@ export enum IdentityProvider_SCIM_CredentialState {
 export declare const IdentityProvider_SCIM_CredentialStateSchema: GenEnum<IdentityProvider_SCIM_CredentialState>;
 
 /**
- * Which identity providers to list, in which order, and which page.
+ * Filters, order and page of a list of identity providers.
  *
  * @generated from message chainguard.platform.iam.v2.ListIdentityProvidersRequest
  */
 export declare type ListIdentityProvidersRequest = Message<"chainguard.platform.iam.v2.ListIdentityProvidersRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -350,21 +355,21 @@ export declare type ListIdentityProvidersResponse = Message<"chainguard.platform
   identityProviders: IdentityProvider[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -378,7 +383,7 @@ export declare type ListIdentityProvidersResponse = Message<"chainguard.platform
 export declare const ListIdentityProvidersResponseSchema: GenMessage<ListIdentityProvidersResponse>;
 
 /**
- * Names the identity provider to read.
+ * Names the identity provider to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetIdentityProviderRequest
  */
@@ -396,7 +401,7 @@ export declare type GetIdentityProviderRequest = Message<"chainguard.platform.ia
 export declare const GetIdentityProviderRequestSchema: GenMessage<GetIdentityProviderRequest>;
 
 /**
- * An identity provider to create, and where.
+ * An identity provider to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateIdentityProviderRequest
  */
@@ -421,7 +426,7 @@ export declare type CreateIdentityProviderRequest = Message<"chainguard.platform
 export declare const CreateIdentityProviderRequestSchema: GenMessage<CreateIdentityProviderRequest>;
 
 /**
- * An identity provider as it shall be, and which fields of it count.
+ * An identity provider with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateIdentityProviderRequest
  */
@@ -432,8 +437,8 @@ export declare type UpdateIdentityProviderRequest = Message<"chainguard.platform
   identityProvider?: IdentityProvider | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -465,7 +470,7 @@ export declare type DeleteIdentityProviderRequest = Message<"chainguard.platform
 export declare const DeleteIdentityProviderRequestSchema: GenMessage<DeleteIdentityProviderRequest>;
 
 /**
- * Names the identity provider, and how long the token lives.
+ * Names the identity provider, and the lifetime of the token.
  *
  * @generated from message chainguard.platform.iam.v2.GenerateScimTokenRequest
  */
@@ -476,14 +481,14 @@ export declare type GenerateScimTokenRequest = Message<"chainguard.platform.iam.
   identityProviderUid: string;
 
   /**
-   * When the token ends: a year from now when absent, two years at most.
+   * The time when the token expires: one year from now by default, at most two years from now.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The token has no end; excludes an expiry.
+   * Whether the token never expires. Must not be set together with an expire time.
    *
    * @generated from field: bool never_expires = 3;
    */
@@ -497,27 +502,27 @@ export declare type GenerateScimTokenRequest = Message<"chainguard.platform.iam.
 export declare const GenerateScimTokenRequestSchema: GenMessage<GenerateScimTokenRequest>;
 
 /**
- * The first token.
+ * The first SCIM token.
  *
  * @generated from message chainguard.platform.iam.v2.GenerateScimTokenResponse
  */
 export declare type GenerateScimTokenResponse = Message<"chainguard.platform.iam.v2.GenerateScimTokenResponse"> & {
   /**
-   * Shown this once.
+   * The token. It is not returned again.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * What to enter in the directory as the SCIM address.
+   * The SCIM URL to enter in the directory.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the token ends; absent when it never does.
+   * The time when the token expires; absent if it never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -541,7 +546,7 @@ export declare type GenerateScimTokenResponse = Message<"chainguard.platform.iam
 export declare const GenerateScimTokenResponseSchema: GenMessage<GenerateScimTokenResponse>;
 
 /**
- * Names the identity provider, and how the change of tokens goes.
+ * Names the identity provider, the overlap, and the lifetime of the new token.
  *
  * @generated from message chainguard.platform.iam.v2.RegenerateScimTokenRequest
  */
@@ -552,28 +557,28 @@ export declare type RegenerateScimTokenRequest = Message<"chainguard.platform.ia
   identityProviderUid: string;
 
   /**
-   * How long the previous token lives on: an hour when absent, a day at most.
+   * How long the previous token stays valid: one hour by default, at most 24 hours.
    *
    * @generated from field: google.protobuf.Duration overlap = 2;
    */
   overlap?: Duration | undefined;
 
   /**
-   * When the new token ends: a year from now when absent, two years at most.
+   * The time when the new token expires: one year from now by default, at most two years from now.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * As last read; another value means that someone else was faster.
+   * The etag that was last read. If it has changed since, the call is refused with ABORTED.
    *
    * @generated from field: string etag = 4;
    */
   etag: string;
 
   /**
-   * The new token has no end; excludes an expiry.
+   * Whether the new token never expires. Must not be set together with an expire time.
    *
    * @generated from field: bool never_expires = 5;
    */
@@ -587,27 +592,27 @@ export declare type RegenerateScimTokenRequest = Message<"chainguard.platform.ia
 export declare const RegenerateScimTokenRequestSchema: GenMessage<RegenerateScimTokenRequest>;
 
 /**
- * The new token.
+ * The new SCIM token.
  *
  * @generated from message chainguard.platform.iam.v2.RegenerateScimTokenResponse
  */
 export declare type RegenerateScimTokenResponse = Message<"chainguard.platform.iam.v2.RegenerateScimTokenResponse"> & {
   /**
-   * Shown this once.
+   * The token. It is not returned again.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * What to enter in the directory as the SCIM address.
+   * The SCIM URL to enter in the directory.
    *
    * @generated from field: string endpoint_url = 2;
    */
   endpointUrl: string;
 
   /**
-   * When the new token ends; absent when it never does.
+   * The time when the new token expires; absent if it never expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -624,14 +629,14 @@ export declare type RegenerateScimTokenResponse = Message<"chainguard.platform.i
   etag: string;
 
   /**
-   * When the previous token ends.
+   * The time when the previous token expires.
    *
    * @generated from field: google.protobuf.Timestamp previous_token_expire_time = 6;
    */
   previousTokenExpireTime?: Timestamp | undefined;
 
   /**
-   * The overlap that was asked for; the previous token may end sooner by itself.
+   * The requested overlap. The previous token may expire earlier, at its own expire time.
    *
    * @generated from field: google.protobuf.Duration requested_overlap = 7;
    */
@@ -645,7 +650,7 @@ export declare type RegenerateScimTokenResponse = Message<"chainguard.platform.i
 export declare const RegenerateScimTokenResponseSchema: GenMessage<RegenerateScimTokenResponse>;
 
 /**
- * Names the identity provider.
+ * Names the identity provider whose SCIM tokens to revoke.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenRequest
  */
@@ -663,7 +668,7 @@ export declare type RevokeScimTokenRequest = Message<"chainguard.platform.iam.v2
 export declare const RevokeScimTokenRequestSchema: GenMessage<RevokeScimTokenRequest>;
 
 /**
- * How provisioning stands after the revocation.
+ * The state of provisioning after the revocation.
  *
  * @generated from message chainguard.platform.iam.v2.RevokeScimTokenResponse
  */
@@ -696,7 +701,7 @@ export declare type RevokeScimTokenResponse = Message<"chainguard.platform.iam.v
 export declare const RevokeScimTokenResponseSchema: GenMessage<RevokeScimTokenResponse>;
 
 /**
- * Names the identity provider and the new position of the switch.
+ * Names the identity provider, and whether to enable provisioning.
  *
  * @generated from message chainguard.platform.iam.v2.SetScimEnabledRequest
  */
@@ -712,7 +717,7 @@ export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.v2.
   enabled: boolean;
 
   /**
-   * As last read; another value means that someone else was faster.
+   * The etag that was last read. If it has changed since, the call is refused with ABORTED.
    *
    * @generated from field: string etag = 3;
    */
@@ -726,7 +731,7 @@ export declare type SetScimEnabledRequest = Message<"chainguard.platform.iam.v2.
 export declare const SetScimEnabledRequestSchema: GenMessage<SetScimEnabledRequest>;
 
 /**
- * The new position of the switch.
+ * Whether provisioning is enabled now.
  *
  * @generated from message chainguard.platform.iam.v2.SetScimEnabledResponse
  */
@@ -754,13 +759,14 @@ export declare type SetScimEnabledResponse = Message<"chainguard.platform.iam.v2
 export declare const SetScimEnabledResponseSchema: GenMessage<SetScimEnabledResponse>;
 
 /**
- * Identity providers let the people of an organization log in through its own OIDC issuer.
+ * Manages identity providers, with which the people of an organization log in. An identity provider
+ * is an OIDC issuer.
  *
  * @generated from service chainguard.platform.iam.v2.IdentityProvidersService
  */
 export declare const IdentityProvidersService: GenService<{
   /**
-   * Lists the identity providers that the caller reaches, by uid unless ordered otherwise.
+   * Lists the identity providers that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.ListIdentityProviders
    */
@@ -770,7 +776,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof ListIdentityProvidersResponseSchema;
   },
   /**
-   * Reads one identity provider, without its secrets.
+   * Returns one identity provider, without its client secret.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.GetIdentityProvider
    */
@@ -780,7 +786,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Creates an identity provider. The caller needs every capability of the default role.
+   * Creates an identity provider. The caller must hold all capabilities of the default role.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.CreateIdentityProvider
    */
@@ -790,8 +796,9 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Changes some fields of an identity provider. The caller needs every capability of the default
-   * role.
+   * Updates fields of an identity provider. The caller must hold all capabilities of the default
+   * role. A change of the issuer, the client id or the groups claim also requires all capabilities
+   * of the roles that its external groups are mapped to.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.UpdateIdentityProvider
    */
@@ -801,7 +808,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof IdentityProviderSchema;
   },
   /**
-   * Deletes an identity provider. Nobody can log in through it from then on.
+   * Deletes an identity provider and its external group role mappings. Logins through it are no
+   * longer possible.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.DeleteIdentityProvider
    */
@@ -811,7 +819,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Issues the first token for provisioning over SCIM. It is shown this once.
+   * Issues the first SCIM token and enables provisioning. The token is not returned again. If there
+   * is a valid token, the call is refused with FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.GenerateScimToken
    */
@@ -821,8 +830,8 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof GenerateScimTokenResponseSchema;
   },
   /**
-   * Issues a new token and lets the previous one live on for a while, so that the directory can be
-   * switched over.
+   * Issues a new SCIM token. The previous token stays valid for an overlap, so that the directory
+   * can be reconfigured. If there is no token, the call is refused with FAILED_PRECONDITION.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RegenerateScimToken
    */
@@ -832,7 +841,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RegenerateScimTokenResponseSchema;
   },
   /**
-   * Ends every token of the identity provider at once, and provisioning with it.
+   * Revokes all SCIM tokens of the identity provider and disables provisioning.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.RevokeScimToken
    */
@@ -842,7 +851,7 @@ export declare const IdentityProvidersService: GenService<{
     output: typeof RevokeScimTokenResponseSchema;
   },
   /**
-   * Switches provisioning over SCIM on or off; tokens stay as they are.
+   * Enables or disables provisioning over SCIM. The tokens do not change.
    *
    * @generated from rpc chainguard.platform.iam.v2.IdentityProvidersService.SetScimEnabled
    */

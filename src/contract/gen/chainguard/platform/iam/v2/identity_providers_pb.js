@@ -37,7 +37,7 @@ export const IdentityProvider_OIDC_CorrelationRuleSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_identity_providers, 0, 0, 0);
 
 /**
- * Which claim of the login equals the external id in SCIM.
+ * The claim that equals the external id in SCIM.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule
  */
@@ -58,7 +58,7 @@ export const IdentityProvider_SCIM_CredentialStateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_iam_v2_identity_providers, 0, 1, 0);
 
 /**
- * How the SCIM token stands.
+ * The state of the SCIM token.
  *
  * @generated from enum chainguard.platform.iam.v2.IdentityProvider.SCIM.CredentialState
  */
@@ -164,7 +164,8 @@ export const SetScimEnabledResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_identity_providers, 14);
 
 /**
- * Identity providers let the people of an organization log in through its own OIDC issuer.
+ * Manages identity providers, with which the people of an organization log in. An identity provider
+ * is an OIDC issuer.
  *
  * @generated from service chainguard.platform.iam.v2.IdentityProvidersService
  */

@@ -13,8 +13,8 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_iam_v2_role_bindings: GenFile;
 
 /**
- * An identity, a group, and the role that the one has on the other. Written with `identityUid` and
- * `roleUid`, read with the full identity, group and role.
+ * Gives an identity a role at a group. Requests set `identityUid` and `roleUid`. Responses also
+ * have the identity, the group and the role.
  *
  * @generated from message chainguard.platform.iam.v2.RoleBinding
  */
@@ -40,28 +40,28 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
   role?: RoleBindingRole | undefined;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Who gets the role. Needed at creation.
+   * The uid of the identity that gets the role. Required at creation.
    *
    * @generated from field: string identity_uid = 6;
    */
   identityUid: string;
 
   /**
-   * The role to give. Needed at creation.
+   * The uid of the role. Required at creation.
    *
    * @generated from field: string role_uid = 7;
    */
   roleUid: string;
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -75,7 +75,7 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
 export declare const RoleBindingSchema: GenMessage<RoleBinding>;
 
 /**
- * The identity of a role binding, flattened.
+ * The identity of a role binding.
  *
  * @generated from message chainguard.platform.iam.v2.RoleBindingIdentity
  */
@@ -96,14 +96,14 @@ export declare type RoleBindingIdentity = Message<"chainguard.platform.iam.v2.Ro
   description: string;
 
   /**
-   * The `sub` claim, or its pattern.
+   * The `sub` claim of its tokens, or the pattern for it.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * The URL of the issuer, or its pattern.
+   * The URL of its issuer, or the pattern for it.
    *
    * @generated from field: string issuer = 5;
    */
@@ -178,13 +178,13 @@ export declare type RoleBindingRole = Message<"chainguard.platform.iam.v2.RoleBi
 export declare const RoleBindingRoleSchema: GenMessage<RoleBindingRole>;
 
 /**
- * A role binding to create, and where.
+ * A role binding to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateRoleBindingRequest
  */
 export declare type CreateRoleBindingRequest = Message<"chainguard.platform.iam.v2.CreateRoleBindingRequest"> & {
   /**
-   * The uid of the group on which the role is given.
+   * The uid of the group at which the role is given.
    *
    * @generated from field: string parent = 1;
    */
@@ -221,7 +221,7 @@ export declare type DeleteRoleBindingRequest = Message<"chainguard.platform.iam.
 export declare const DeleteRoleBindingRequestSchema: GenMessage<DeleteRoleBindingRequest>;
 
 /**
- * Names the role binding to read.
+ * Names the role binding to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetRoleBindingRequest
  */
@@ -239,63 +239,64 @@ export declare type GetRoleBindingRequest = Message<"chainguard.platform.iam.v2.
 export declare const GetRoleBindingRequestSchema: GenMessage<GetRoleBindingRequest>;
 
 /**
- * Which role bindings to list, in which order, and which page.
+ * Filters, order and page of a list of role bindings.
  *
  * @generated from message chainguard.platform.iam.v2.ListRoleBindingsRequest
  */
 export declare type ListRoleBindingsRequest = Message<"chainguard.platform.iam.v2.ListRoleBindingsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of the identity with this uid.
+   * Only role bindings of the identity with this uid.
    *
    * @generated from field: string identity = 2;
    */
   identity: string;
 
   /**
-   * Only those on the group with this uid.
+   * Only role bindings at the group with this uid.
    *
    * @generated from field: string group = 3;
    */
   group: string;
 
   /**
-   * Only those of the role with this uid.
+   * Only role bindings of the role with this uid.
    *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 5;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 6;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 7;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 8;
    */
@@ -320,21 +321,21 @@ export declare type ListRoleBindingsResponse = Message<"chainguard.platform.iam.
   roleBindings: RoleBinding[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -348,7 +349,7 @@ export declare type ListRoleBindingsResponse = Message<"chainguard.platform.iam.
 export declare const ListRoleBindingsResponseSchema: GenMessage<ListRoleBindingsResponse>;
 
 /**
- * A role binding as it shall be, and which fields of it count.
+ * A role binding with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateRoleBindingRequest
  */
@@ -359,8 +360,8 @@ export declare type UpdateRoleBindingRequest = Message<"chainguard.platform.iam.
   roleBinding?: RoleBinding | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -374,27 +375,29 @@ export declare type UpdateRoleBindingRequest = Message<"chainguard.platform.iam.
 export declare const UpdateRoleBindingRequestSchema: GenMessage<UpdateRoleBindingRequest>;
 
 /**
- * Role bindings to create on one group.
+ * The role bindings to create at one group.
  *
  * @generated from message chainguard.platform.iam.v2.BatchCreateRoleBindingsRequest
  */
 export declare type BatchCreateRoleBindingsRequest = Message<"chainguard.platform.iam.v2.BatchCreateRoleBindingsRequest"> & {
   /**
-   * The uid of the group on which the roles are given.
+   * The uid of the group at which the roles are given.
    *
    * @generated from field: string parent = 1;
    */
   parent: string;
 
   /**
-   * Up to 25. A `parent` in any of them must be empty or the same.
+   * The role bindings, at most 25. The `parent` of each must be empty or equal to that of the
+   * batch.
    *
    * @generated from field: repeated chainguard.platform.iam.v2.CreateRoleBindingRequest requests = 2;
    */
   requests: CreateRoleBindingRequest[];
 
   /**
-   * One role for all of them; a request that names another is INVALID_ARGUMENT.
+   * The uid of the role for all role bindings. A request that names another role is refused with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string role_uid = 3;
    */
@@ -408,7 +411,7 @@ export declare type BatchCreateRoleBindingsRequest = Message<"chainguard.platfor
 export declare const BatchCreateRoleBindingsRequestSchema: GenMessage<BatchCreateRoleBindingsRequest>;
 
 /**
- * The role bindings created, in the order of the requests.
+ * The role bindings that were created, in the order of the requests.
  *
  * @generated from message chainguard.platform.iam.v2.BatchCreateRoleBindingsResponse
  */
@@ -426,13 +429,14 @@ export declare type BatchCreateRoleBindingsResponse = Message<"chainguard.platfo
 export declare const BatchCreateRoleBindingsResponseSchema: GenMessage<BatchCreateRoleBindingsResponse>;
 
 /**
- * Role bindings give an identity a role on a group and all that lies below it.
+ * Manages role bindings, which give identities roles at groups. A role at a group also applies to
+ * all its descendants.
  *
  * @generated from service chainguard.platform.iam.v2.RoleBindingsService
  */
 export declare const RoleBindingsService: GenService<{
   /**
-   * Reads one role binding with its identity, group and role.
+   * Returns one role binding with its identity, group and role.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.GetRoleBinding
    */
@@ -442,7 +446,9 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Gives an identity a role on a group. The caller needs every capability of the role there.
+   * Gives an identity a role at a group. The caller must hold all capabilities of the role at the
+   * group. The role must be built in, or belong to the group or one of its ancestors. The same role
+   * binding cannot exist twice.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.CreateRoleBinding
    */
@@ -452,7 +458,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof RoleBindingSchema;
   },
   /**
-   * Takes a role away; holds from the very next request on. Succeeds also when it is already gone.
+   * Deletes a role binding. The identity loses the role with the next request. The call also
+   * succeeds if the role binding does not exist.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.DeleteRoleBinding
    */
@@ -462,7 +469,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the role bindings that the caller reaches, by uid unless ordered otherwise.
+   * Lists the role bindings that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.ListRoleBindings
    */
@@ -472,7 +479,7 @@ export declare const RoleBindingsService: GenService<{
     output: typeof ListRoleBindingsResponseSchema;
   },
   /**
-   * Creates up to 25 role bindings, all or none.
+   * Creates up to 25 role bindings in one transaction. If one is invalid, none is created.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.BatchCreateRoleBindings
    */
@@ -482,7 +489,8 @@ export declare const RoleBindingsService: GenService<{
     output: typeof BatchCreateRoleBindingsResponseSchema;
   },
   /**
-   * Changes the identity or the role of a role binding.
+   * Updates the identity or the role of a role binding. The caller must hold all capabilities of
+   * the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RoleBindingsService.UpdateRoleBinding
    */

@@ -101,7 +101,8 @@ export const BatchCreateRoleBindingsResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_role_bindings, 11);
 
 /**
- * Role bindings give an identity a role on a group and all that lies below it.
+ * Manages role bindings, which give identities roles at groups. A role at a group also applies to
+ * all its descendants.
  *
  * @generated from service chainguard.platform.iam.v2.RoleBindingsService
  */

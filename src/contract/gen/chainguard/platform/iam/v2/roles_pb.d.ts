@@ -20,42 +20,43 @@ export declare const file_chainguard_platform_iam_v2_roles: GenFile;
  */
 export declare type Role = Message<"chainguard.platform.iam.v2.Role"> & {
   /**
-   * Below the group that owns the role; a single segment for a built-in role.
+   * The uid of the group, a slash and 16 hex digits. For a built-in role, 40 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * `a-z 0-9 . _ -` and space; need not be unique.
+   * A name of 1 to 255 characters: `a-z 0-9 . _ -` and space. Not necessarily unique.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * What it allows, by enum number. One marked internal_only needs CAP_INTERNAL beside it.
+   * The capabilities of the role. A capability that is marked internal_only requires CAP_INTERNAL
+   * in the same role.
    *
    * @generated from field: repeated chainguard.capabilities.Capability capabilities = 4;
    */
   capabilities: Capability[];
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
@@ -69,7 +70,7 @@ export declare type Role = Message<"chainguard.platform.iam.v2.Role"> & {
 export declare const RoleSchema: GenMessage<Role>;
 
 /**
- * Names the role to read.
+ * Names the role to return.
  *
  * @generated from message chainguard.platform.iam.v2.GetRoleRequest
  */
@@ -87,49 +88,50 @@ export declare type GetRoleRequest = Message<"chainguard.platform.iam.v2.GetRole
 export declare const GetRoleRequestSchema: GenMessage<GetRoleRequest>;
 
 /**
- * Which roles to list, in which order, and which page.
+ * Filters, order and page of a list of roles.
  *
  * @generated from message chainguard.platform.iam.v2.ListRolesRequest
  */
 export declare type ListRolesRequest = Message<"chainguard.platform.iam.v2.ListRolesRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name, such as `viewer`.
+   * Only roles with exactly this name, such as `viewer`.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 5;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 6;
    */
@@ -154,21 +156,21 @@ export declare type ListRolesResponse = Message<"chainguard.platform.iam.v2.List
   roles: Role[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -182,7 +184,7 @@ export declare type ListRolesResponse = Message<"chainguard.platform.iam.v2.List
 export declare const ListRolesResponseSchema: GenMessage<ListRolesResponse>;
 
 /**
- * A role to create, and where.
+ * A role to create, and its parent.
  *
  * @generated from message chainguard.platform.iam.v2.CreateRoleRequest
  */
@@ -207,7 +209,7 @@ export declare type CreateRoleRequest = Message<"chainguard.platform.iam.v2.Crea
 export declare const CreateRoleRequestSchema: GenMessage<CreateRoleRequest>;
 
 /**
- * A role as it shall be, and which fields of it count.
+ * A role with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.iam.v2.UpdateRoleRequest
  */
@@ -218,8 +220,8 @@ export declare type UpdateRoleRequest = Message<"chainguard.platform.iam.v2.Upda
   role?: Role | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -251,13 +253,13 @@ export declare type DeleteRoleRequest = Message<"chainguard.platform.iam.v2.Dele
 export declare const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest>;
 
 /**
- * Roles are named sets of capabilities. The built-in ones can be neither changed nor deleted.
+ * Manages roles, which are named sets of capabilities. Built-in roles cannot be changed or deleted.
  *
  * @generated from service chainguard.platform.iam.v2.RolesService
  */
 export declare const RolesService: GenService<{
   /**
-   * Reads one role. Built-in roles lie outside every group, and everybody with a token may read them.
+   * Returns one role. Built-in roles belong to no group and can be read with any valid token.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.GetRole
    */
@@ -267,7 +269,8 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Lists the built-in roles and those that the caller reaches, by uid unless ordered otherwise.
+   * Lists the built-in roles and the roles that the caller has access to. By default, they are
+   * sorted by uid.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.ListRoles
    */
@@ -277,7 +280,7 @@ export declare const RolesService: GenService<{
     output: typeof ListRolesResponseSchema;
   },
   /**
-   * Creates a role under a group. The caller needs every capability that it grants.
+   * Creates a role in a group. The caller must hold all capabilities of the role at the group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.CreateRole
    */
@@ -287,7 +290,7 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Changes some fields of a role. The caller needs every capability that it grants.
+   * Updates fields of a role. The caller must hold all capabilities of the role at its group.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.UpdateRole
    */
@@ -297,7 +300,9 @@ export declare const RolesService: GenService<{
     output: typeof RoleSchema;
   },
   /**
-   * Deletes a role. One that is in use is refused with FAILED_PRECONDITION; built-in ones nobody may delete.
+   * Deletes a role that is not in use. A role that a role binding, an invite, an identity provider
+   * or an external group role mapping refers to is refused with FAILED_PRECONDITION. Built-in roles
+   * cannot be deleted.
    *
    * @generated from rpc chainguard.platform.iam.v2.RolesService.DeleteRole
    */

@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_chainguard_platform_iam_v2_terms: GenFile;
 
 /**
- * Names the group and the documents.
+ * Names the group and the documents to accept.
  *
  * @generated from message chainguard.platform.iam.v2.AcceptTermsRequest
  */
@@ -23,7 +23,7 @@ export declare type AcceptTermsRequest = Message<"chainguard.platform.iam.v2.Acc
   group: string;
 
   /**
-   * Such as `sfdpa.v1`.
+   * The ids of the documents: `guardener-tos.v1`, `sfdpa.v1` or `skills-tos.v1`.
    *
    * @generated from field: repeated string document_ids = 2;
    */
@@ -37,7 +37,7 @@ export declare type AcceptTermsRequest = Message<"chainguard.platform.iam.v2.Acc
 export declare const AcceptTermsRequestSchema: GenMessage<AcceptTermsRequest>;
 
 /**
- * What was accepted.
+ * The documents that the group has accepted.
  *
  * @generated from message chainguard.platform.iam.v2.AcceptTermsResponse
  */
@@ -60,20 +60,20 @@ export declare type AcceptTermsResponse = Message<"chainguard.platform.iam.v2.Ac
 export declare const AcceptTermsResponseSchema: GenMessage<AcceptTermsResponse>;
 
 /**
- * A document that was accepted, by whom and when.
+ * The acceptance of a document for a group.
  *
  * @generated from message chainguard.platform.iam.v2.TermsAcceptance
  */
 export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsAcceptance"> & {
   /**
-   * Such as `sfdpa.v1`.
+   * The id of the document, such as `sfdpa.v1`.
    *
    * @generated from field: string doc_id = 1;
    */
   docId: string;
 
   /**
-   * The uid of the identity that accepted.
+   * The uid of the identity that accepted the document.
    *
    * @generated from field: string accepted_by = 2;
    */
@@ -87,21 +87,21 @@ export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsA
   orgUid: string;
 
   /**
-   * When it was accepted.
+   * The time of the acceptance.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Below the uid of the group. Addition of this server.
+   * The uid of the group, a slash and 16 hex digits. An extension to the original API.
    *
    * @generated from field: string uid = 1003;
    */
@@ -115,7 +115,7 @@ export declare type TermsAcceptance = Message<"chainguard.platform.iam.v2.TermsA
 export declare const TermsAcceptanceSchema: GenMessage<TermsAcceptance>;
 
 /**
- * Which terms acceptances to list, in which order, and which page.
+ * Filters, order and page of a list of terms acceptances.
  *
  * @generated from message chainguard.platform.iam.v2.ListTermsAcceptancesRequest
  */
@@ -128,29 +128,30 @@ export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.i
   group: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 5;
    */
@@ -175,21 +176,21 @@ export declare type ListTermsAcceptancesResponse = Message<"chainguard.platform.
   termsAcceptances: TermsAcceptance[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -203,7 +204,7 @@ export declare type ListTermsAcceptancesResponse = Message<"chainguard.platform.
 export declare const ListTermsAcceptancesResponseSchema: GenMessage<ListTermsAcceptancesResponse>;
 
 /**
- * A document that has not been accepted.
+ * A document that the group has not accepted.
  *
  * @generated from message chainguard.platform.iam.v2.MissingDocument
  */
@@ -214,14 +215,14 @@ export declare type MissingDocument = Message<"chainguard.platform.iam.v2.Missin
   id: string;
 
   /**
-   * A title for people.
+   * The title of the document.
    *
    * @generated from field: string label = 2;
    */
   label: string;
 
   /**
-   * Where to read it.
+   * The URL of the document.
    *
    * @generated from field: string url = 3;
    */
@@ -235,7 +236,7 @@ export declare type MissingDocument = Message<"chainguard.platform.iam.v2.Missin
 export declare const MissingDocumentSchema: GenMessage<MissingDocument>;
 
 /**
- * Goes with FAILED_PRECONDITION when a group has to accept terms first.
+ * An error detail of FAILED_PRECONDITION: the documents that a group must accept first.
  *
  * @generated from message chainguard.platform.iam.v2.TermsNotAcceptedDetail
  */
@@ -253,13 +254,13 @@ export declare type TermsNotAcceptedDetail = Message<"chainguard.platform.iam.v2
 export declare const TermsNotAcceptedDetailSchema: GenMessage<TermsNotAcceptedDetail>;
 
 /**
- * Terms are legal documents that an organization accepts before it may use what they cover.
+ * Records which legal documents a group has accepted.
  *
  * @generated from service chainguard.platform.iam.v2.TermsService
  */
 export declare const TermsService: GenService<{
   /**
-   * Accepts documents in the name of a group.
+   * Accepts documents for a group. Documents that the group has accepted before do not change.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.AcceptTerms
    */
@@ -269,7 +270,7 @@ export declare const TermsService: GenService<{
     output: typeof AcceptTermsResponseSchema;
   },
   /**
-   * Lists what a group has accepted.
+   * Lists the documents that a group has accepted.
    *
    * @generated from rpc chainguard.platform.iam.v2.TermsService.ListTermsAcceptances
    */

@@ -65,7 +65,7 @@ export const TermsNotAcceptedDetailSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_iam_v2_terms, 6);
 
 /**
- * Terms are legal documents that an organization accepts before it may use what they cover.
+ * Records which legal documents a group has accepted.
  *
  * @generated from service chainguard.platform.iam.v2.TermsService
  */

@@ -23,7 +23,7 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
   uid: string;
 
   /**
-   * As its ecosystem writes it, such as `requests` or `org.slf4j:slf4j-api`.
+   * The name in its ecosystem, such as `requests` or `org.slf4j:slf4j-api`.
    *
    * @generated from field: string name = 2;
    */
@@ -40,7 +40,8 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
   ecosystem: Ecosystem;
 
   /**
-   * The newest release by the rules of its ecosystem; what comes before a release only where there is none.
+   * The newest release by the rules of the ecosystem, PEP 440 or Maven. A pre-release only if there
+   * is no release.
    *
    * @generated from field: string latest_version = 5;
    */
@@ -52,14 +53,14 @@ export declare type Artifact = Message<"chainguard.platform.libraries.v2.Artifac
   versionCount: number;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
@@ -101,21 +102,21 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.
   description: string;
 
   /**
-   * When its files were made, as they say themselves.
+   * The build time of the oldest file in the first import of the version.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 5;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * The size of all its files.
+   * The total size of all files in bytes.
    *
    * @generated from field: int64 size_bytes = 7;
    */
@@ -129,63 +130,65 @@ export declare type ArtifactVersion = Message<"chainguard.platform.libraries.v2.
 export declare const ArtifactVersionSchema: GenMessage<ArtifactVersion>;
 
 /**
- * Which artifacts to list, in which order, and which page.
+ * Filters, order and page of a list of artifacts.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactsRequest
  */
 export declare type ListArtifactsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactsRequest"> & {
   /**
-   * At least one.
+   * Only artifacts of these ecosystems. At least one is required.
    *
    * @generated from field: repeated chainguard.platform.libraries.v2.Ecosystem ecosystems = 1;
    */
   ecosystems: Ecosystem[];
 
   /**
-   * Words to look for in the name.
+   * Words to find in the name. All of them must match: the whole name, or a part of it between
+   * punctuation.
    *
    * @generated from field: string query = 2;
    */
   query: string;
 
   /**
-   * Only those built for this version of CUDA, such as `12.1` or `cu121`.
+   * Only artifacts with a build for this version of CUDA, such as `12.1` or `cu121`.
    *
    * @generated from field: optional string cuda_version = 3;
    */
   cudaVersion?: string | undefined;
 
   /**
-   * Only those with a version that carries security fixes of its own.
+   * Only artifacts with a version that has additional security fixes.
    *
    * @generated from field: bool remediated = 4;
    */
   remediated: boolean;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 12;
    */
   skip: number;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 13;
    */
@@ -210,21 +213,21 @@ export declare type ListArtifactsResponse = Message<"chainguard.platform.librari
   artifacts: Artifact[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -238,42 +241,44 @@ export declare type ListArtifactsResponse = Message<"chainguard.platform.librari
 export declare const ListArtifactsResponseSchema: GenMessage<ListArtifactsResponse>;
 
 /**
- * Which artifact versions to list, in which order, and which page.
+ * Filters, order and page of a list of artifact versions.
  *
  * @generated from message chainguard.platform.libraries.v2.ListArtifactVersionsRequest
  */
 export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactVersionsRequest"> & {
   /**
-   * The uid of the artifact, or the last part of it. In the path of a URL, its slashes go as %2F.
+   * The uid of the artifact, or the last part of the uid. In a URL path, its slashes must be sent
+   * as %2F.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 12;
    */
   skip: number;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 13;
    */
@@ -298,21 +303,21 @@ export declare type ListArtifactVersionsResponse = Message<"chainguard.platform.
   artifactVersions: ArtifactVersion[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: int64 total_count = 3;
    */
   totalCount: bigint;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -326,7 +331,7 @@ export declare type ListArtifactVersionsResponse = Message<"chainguard.platform.
 export declare const ListArtifactVersionsResponseSchema: GenMessage<ListArtifactVersionsResponse>;
 
 /**
- * Which ecosystems to count.
+ * The ecosystems to count.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountRequest
  */
@@ -344,7 +349,7 @@ export declare type GetArtifactCountRequest = Message<"chainguard.platform.libra
 export declare const GetArtifactCountRequestSchema: GenMessage<GetArtifactCountRequest>;
 
 /**
- * The counts, one for each ecosystem asked for.
+ * The counts, one for each requested ecosystem.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountResponse
  */
@@ -362,7 +367,7 @@ export declare type GetArtifactCountResponse = Message<"chainguard.platform.libr
 export declare const GetArtifactCountResponseSchema: GenMessage<GetArtifactCountResponse>;
 
 /**
- * How many artifacts an ecosystem has.
+ * The number of artifacts of an ecosystem.
  *
  * @generated from message chainguard.platform.libraries.v2.GetArtifactCountResponse.EcosystemCount
  */
@@ -416,13 +421,14 @@ export enum Ecosystem {
 export declare const EcosystemSchema: GenEnum<Ecosystem>;
 
 /**
- * Artifacts are the libraries on offer, by language ecosystem.
+ * Lists libraries and their versions. Each library, called artifact here, belongs to a language
+ * ecosystem.
  *
  * @generated from service chainguard.platform.libraries.v2.ArtifactsService
  */
 export declare const ArtifactsService: GenService<{
   /**
-   * Lists artifacts, by name unless ordered otherwise.
+   * Lists the artifacts that the caller has access to. By default, they are sorted by name.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifacts
    */
@@ -432,7 +438,7 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactsResponseSchema;
   },
   /**
-   * Lists the versions of an artifact, newest first unless ordered otherwise.
+   * Lists the versions of an artifact. By default, the newest come first.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.ListArtifactVersions
    */
@@ -442,7 +448,7 @@ export declare const ArtifactsService: GenService<{
     output: typeof ListArtifactVersionsResponseSchema;
   },
   /**
-   * Counts the artifacts of each ecosystem.
+   * Counts the artifacts of each ecosystem that the caller has access to.
    *
    * @generated from rpc chainguard.platform.libraries.v2.ArtifactsService.GetArtifactCount
    */

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_chainguard_platform_ping_v2_ping: GenFile;
 
 /**
- * Takes nothing.
+ * An empty request.
  *
  * @generated from message chainguard.platform.ping.v2.PingRequest
  */
@@ -25,7 +25,7 @@ export declare type PingRequest = Message<"chainguard.platform.ping.v2.PingReque
 export declare const PingRequestSchema: GenMessage<PingRequest>;
 
 /**
- * The answer.
+ * The response of a server that can be reached.
  *
  * @generated from message chainguard.platform.ping.v2.PingResponse
  */
@@ -43,13 +43,13 @@ export declare type PingResponse = Message<"chainguard.platform.ping.v2.PingResp
 export declare const PingResponseSchema: GenMessage<PingResponse>;
 
 /**
- * Tells whether the server can be reached.
+ * Checks whether the server can be reached.
  *
  * @generated from service chainguard.platform.ping.v2.PingService
  */
 export declare const PingService: GenService<{
   /**
-   * Answers. Needs no token.
+   * Returns a response. It needs no token.
    *
    * @generated from rpc chainguard.platform.ping.v2.PingService.Ping
    */

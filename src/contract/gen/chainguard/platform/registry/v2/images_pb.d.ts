@@ -40,7 +40,7 @@ export declare const GetArchitecturesRequestSchema: GenMessage<GetArchitecturesR
  */
 export declare type Architectures = Message<"chainguard.platform.registry.v2.Architectures"> & {
   /**
-   * As the image index names them, such as `amd64`.
+   * The names of the architectures in the image index, such as `amd64`.
    *
    * @generated from field: repeated string architectures = 1;
    */
@@ -70,7 +70,7 @@ export declare type GetSizeRequest = Message<"chainguard.platform.registry.v2.Ge
   digest: string;
 
   /**
-   * `amd64` when absent.
+   * The architecture; `amd64` by default.
    *
    * @generated from field: string architecture = 3;
    */
@@ -90,14 +90,14 @@ export declare const GetSizeRequestSchema: GenMessage<GetSizeRequest>;
  */
 export declare type Size = Message<"chainguard.platform.registry.v2.Size"> & {
   /**
-   * Bytes of the configuration and all layers, compressed.
+   * The compressed size of the configuration and all layers in bytes.
    *
    * @generated from field: int64 size = 1;
    */
   size: bigint;
 
   /**
-   * The architecture it was measured for.
+   * The architecture of the image that was measured.
    *
    * @generated from field: string architecture = 2;
    */
@@ -111,7 +111,7 @@ export declare type Size = Message<"chainguard.platform.registry.v2.Size"> & {
 export declare const SizeSchema: GenMessage<Size>;
 
 /**
- * Images tell what lies behind a digest.
+ * Returns details of images.
  *
  * @generated from service chainguard.platform.registry.v2.ImagesService
  */
@@ -127,7 +127,7 @@ export declare const ImagesService: GenService<{
     output: typeof ArchitecturesSchema;
   },
   /**
-   * Answers how many bytes a pull of an image takes.
+   * Returns the size of an image for one architecture.
    *
    * @generated from rpc chainguard.platform.registry.v2.ImagesService.GetSize
    */

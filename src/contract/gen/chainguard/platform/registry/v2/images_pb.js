@@ -42,7 +42,7 @@ export const SizeSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_registry_v2_images, 3);
 
 /**
- * Images tell what lies behind a digest.
+ * Returns details of images.
  *
  * @generated from service chainguard.platform.registry.v2.ImagesService
  */

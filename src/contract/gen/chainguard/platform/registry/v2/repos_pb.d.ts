@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_registry_v2_repos: GenFile;
 
 /**
- * A place for the images of one name.
+ * A repository of container images.
  *
  * @generated from message chainguard.platform.registry.v2.Repo
  */
@@ -24,28 +24,29 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   uid: string;
 
   /**
-   * One part of an OCI name: `a-z 0-9`, with `.`, `_`, `__` or dashes in between; unique in its group.
+   * One component of an OCI repository name, unique in its group. It consists of `a-z 0-9`, with
+   * `.`, `_`, `__` or dashes in between, and has at most 255 characters.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Up to 512 characters on one line.
+   * A single line of at most 512 characters.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * The shelf of the catalog that it stands on.
+   * The tier of the repo in the catalog.
    *
    * @generated from field: chainguard.platform.registry.v2.CatalogTier catalog_tier = 4;
    */
   catalogTier: CatalogTier;
 
   /**
-   * Labels to browse by: application, base, byol, ai, ai-gpu, featured, fips, commercial or
+   * Labels for the catalog: application, base, byol, ai, ai-gpu, featured, fips, commercial or
    * emeritoss.
    *
    * @generated from field: repeated string bundles = 5;
@@ -53,44 +54,45 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
   bundles: string[];
 
   /**
-   * References of images elsewhere that this one stands in for, such as
-   * `docker.io/library/nginx:latest`.
+   * References of other images that the images of this repo can replace, such as
+   * `docker.io/library/nginx:latest`. At most 100.
    *
    * @generated from field: repeated string aliases = 7;
    */
   aliases: string[];
 
   /**
-   * Tags that are still being built.
+   * The tags that are still being built. At most 1000.
    *
    * @generated from field: repeated string active_tags = 8;
    */
   activeTags: string[];
 
   /**
-   * Where the images come from, when they are not pushed here. The source then also sets the tier,
-   * bundles, aliases and active tags.
+   * The source of the images, if they are copied from another repo. The repo then has the tier,
+   * bundles, aliases and active tags of its source. The server stores the configuration, but does
+   * not copy images itself.
    *
    * @generated from field: chainguard.platform.registry.v2.SyncConfig sync_config = 9 [json_name = "sync_config"];
    */
   syncConfig?: SyncConfig | undefined;
 
   /**
-   * What to add to the images of the source.
+   * Additions to the images of the source.
    *
    * @generated from field: chainguard.platform.registry.v2.CustomOverlay custom_overlay = 10;
    */
   customOverlay?: CustomOverlay | undefined;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 11;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
@@ -104,63 +106,63 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
 export declare const RepoSchema: GenMessage<Repo>;
 
 /**
- * Makes a repo follow another one.
+ * Describes from where the images of a repo are copied.
  *
  * @generated from message chainguard.platform.registry.v2.SyncConfig
  */
 export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncConfig"> & {
   /**
-   * The repo to follow: its uid, its name in the catalog or an image reference. Always answered as
-   * a uid.
+   * The source repo: its uid, its name or an image reference. Returned as a uid if it is a repo of
+   * this server.
    *
    * @generated from field: string source = 1;
    */
   source: string;
 
   /**
-   * Whether each build also gets a tag that never moves.
+   * Whether each build also gets a unique tag that is never moved.
    *
    * @generated from field: bool unique_tags = 2;
    */
   uniqueTags: boolean;
 
   /**
-   * When following ends.
+   * The time when the copying ends.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
   expirationTime?: Timestamp | undefined;
 
   /**
-   * A Google Artifact Registry to copy the images to.
+   * A Google Artifact Registry to which the images are copied.
    *
    * @generated from field: string google = 4;
    */
   google: string;
 
   /**
-   * An Amazon Elastic Container Registry to copy the images to.
+   * An Amazon Elastic Container Registry to which the images are copied.
    *
    * @generated from field: string amazon = 5;
    */
   amazon: string;
 
   /**
-   * An Azure Container Registry to copy the images to.
+   * An Azure Container Registry to which the images are copied.
    *
    * @generated from field: string azure = 6;
    */
   azure: string;
 
   /**
-   * An apko configuration laid over that of the source.
+   * An apko configuration that is merged with that of the source.
    *
    * @generated from field: string apko_overlay = 7;
    */
   apkoOverlay: string;
 
   /**
-   * Whether following goes on although the right to it has ended.
+   * Whether images are still copied although the entitlement has ended.
    *
    * @generated from field: bool grace_period = 8;
    */
@@ -174,7 +176,7 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
 export declare const SyncConfigSchema: GenMessage<SyncConfig>;
 
 /**
- * What an organization adds to the images it follows.
+ * Additions of an organization to the images of the source.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay
  */
@@ -185,14 +187,15 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.v2.Cus
   contents?: CustomOverlay_ImageContents | undefined;
 
   /**
-   * Environment variables. Names that start with `CHAINGUARD_` are refused.
+   * Environment variables. Names that begin with `CHAINGUARD_` are refused.
    *
    * @generated from field: map<string, string> environment = 2;
    */
   environment: { [key: string]: string };
 
   /**
-   * Annotations. Names that start with `dev.chainguard.` or `org.opencontainers.` are refused.
+   * Annotations of the image. Names that begin with `dev.chainguard.` or `org.opencontainers.` are
+   * refused.
    *
    * @generated from field: map<string, string> annotations = 3;
    */
@@ -216,7 +219,7 @@ export declare type CustomOverlay = Message<"chainguard.platform.registry.v2.Cus
 export declare const CustomOverlaySchema: GenMessage<CustomOverlay>;
 
 /**
- * Packages to add, and where they come from.
+ * Packages to add, and the repositories that they come from.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay.ImageContents
  */
@@ -227,14 +230,14 @@ export declare type CustomOverlay_ImageContents = Message<"chainguard.platform.r
   packages: string[];
 
   /**
-   * Package repositories to set up in the image.
+   * Package repositories to configure in the image.
    *
    * @generated from field: repeated string runtime_repositories = 2;
    */
   runtimeRepositories: string[];
 
   /**
-   * Keys that those repositories are signed with.
+   * The public keys with which the packages of these repositories are signed.
    *
    * @generated from field: repeated chainguard.platform.registry.v2.CustomOverlay.ImageContents.RuntimeKeyringEntry runtime_keyring = 3;
    */
@@ -271,13 +274,13 @@ export declare type CustomOverlay_ImageContents_RuntimeKeyringEntry = Message<"c
 export declare const CustomOverlay_ImageContents_RuntimeKeyringEntrySchema: GenMessage<CustomOverlay_ImageContents_RuntimeKeyringEntry>;
 
 /**
- * Users and groups inside the image.
+ * Users and groups in the image.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay.Accounts
  */
 export declare type CustomOverlay_Accounts = Message<"chainguard.platform.registry.v2.CustomOverlay.Accounts"> & {
   /**
-   * The user name or number that the image runs as.
+   * The name or number of the user that the image runs as.
    *
    * @generated from field: string run_as = 1;
    */
@@ -301,7 +304,7 @@ export declare type CustomOverlay_Accounts = Message<"chainguard.platform.regist
 export declare const CustomOverlay_AccountsSchema: GenMessage<CustomOverlay_Accounts>;
 
 /**
- * A user inside the image.
+ * A user in the image.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay.Accounts.User
  */
@@ -344,7 +347,7 @@ export declare type CustomOverlay_Accounts_User = Message<"chainguard.platform.r
 export declare const CustomOverlay_Accounts_UserSchema: GenMessage<CustomOverlay_Accounts_User>;
 
 /**
- * A group inside the image.
+ * A group of users in the image.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay.Accounts.Group
  */
@@ -372,20 +375,20 @@ export declare type CustomOverlay_Accounts_Group = Message<"chainguard.platform.
 export declare const CustomOverlay_Accounts_GroupSchema: GenMessage<CustomOverlay_Accounts_Group>;
 
 /**
- * Certificate authorities to trust inside the image.
+ * Certificate authorities that the image trusts.
  *
  * @generated from message chainguard.platform.registry.v2.CustomOverlay.Certificates
  */
 export declare type CustomOverlay_Certificates = Message<"chainguard.platform.registry.v2.CustomOverlay.Certificates"> & {
   /**
-   * Given here, in PEM form.
+   * Certificate authorities in PEM format.
    *
    * @generated from field: repeated chainguard.platform.registry.v2.CustomOverlay.Certificates.AdditionalEntry additional = 1;
    */
   additional: CustomOverlay_Certificates_AdditionalEntry[];
 
   /**
-   * Known ones, by name.
+   * Well-known certificate authorities, by name.
    *
    * @generated from field: repeated string providers = 2;
    */
@@ -422,7 +425,7 @@ export declare type CustomOverlay_Certificates_AdditionalEntry = Message<"chaing
 export declare const CustomOverlay_Certificates_AdditionalEntrySchema: GenMessage<CustomOverlay_Certificates_AdditionalEntry>;
 
 /**
- * Names the repo to read.
+ * Names the repo to return.
  *
  * @generated from message chainguard.platform.registry.v2.GetRepoRequest
  */
@@ -458,7 +461,7 @@ export declare type DeleteRepoRequest = Message<"chainguard.platform.registry.v2
 export declare const DeleteRepoRequestSchema: GenMessage<DeleteRepoRequest>;
 
 /**
- * A repo to create, and where.
+ * A repo to create, and its parent.
  *
  * @generated from message chainguard.platform.registry.v2.CreateRepoRequest
  */
@@ -483,7 +486,7 @@ export declare type CreateRepoRequest = Message<"chainguard.platform.registry.v2
 export declare const CreateRepoRequestSchema: GenMessage<CreateRepoRequest>;
 
 /**
- * A repo as it shall be, and which fields of it count.
+ * A repo with its new values, and the fields to change.
  *
  * @generated from message chainguard.platform.registry.v2.UpdateRepoRequest
  */
@@ -494,8 +497,8 @@ export declare type UpdateRepoRequest = Message<"chainguard.platform.registry.v2
   repo?: Repo | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -509,49 +512,50 @@ export declare type UpdateRepoRequest = Message<"chainguard.platform.registry.v2
 export declare const UpdateRepoRequestSchema: GenMessage<UpdateRepoRequest>;
 
 /**
- * Which repos to list, in which order, and which page.
+ * Filters, order and page of a list of repos.
  *
  * @generated from message chainguard.platform.registry.v2.ListReposRequest
  */
 export declare type ListReposRequest = Message<"chainguard.platform.registry.v2.ListReposRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: optional string name = 2;
    */
   name?: string | undefined;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 4;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 6;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 7;
    */
@@ -576,21 +580,21 @@ export declare type ListReposResponse = Message<"chainguard.platform.registry.v2
   repos: Repo[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -604,7 +608,7 @@ export declare type ListReposResponse = Message<"chainguard.platform.registry.v2
 export declare const ListReposResponseSchema: GenMessage<ListReposResponse>;
 
 /**
- * What a repo says about itself.
+ * The README of a repo.
  *
  * @generated from message chainguard.platform.registry.v2.RepoReadme
  */
@@ -617,21 +621,21 @@ export declare type RepoReadme = Message<"chainguard.platform.registry.v2.RepoRe
   uid: string;
 
   /**
-   * Markdown without active content.
+   * Markdown without active content, such as scripts and forms. At most 131072 characters.
    *
    * @generated from field: string content = 2;
    */
   content: string;
 
   /**
-   * When the repo was created. Addition of this server.
+   * The time when the repo was created. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When the repo last changed. Addition of this server.
+   * The time of the last change of the repo. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -645,7 +649,7 @@ export declare type RepoReadme = Message<"chainguard.platform.registry.v2.RepoRe
 export declare const RepoReadmeSchema: GenMessage<RepoReadme>;
 
 /**
- * Names the repo whose readme to read.
+ * Names the repo whose README to return.
  *
  * @generated from message chainguard.platform.registry.v2.GetRepoReadmeRequest
  */
@@ -663,7 +667,7 @@ export declare type GetRepoReadmeRequest = Message<"chainguard.platform.registry
 export declare const GetRepoReadmeRequestSchema: GenMessage<GetRepoReadmeRequest>;
 
 /**
- * The readme as it shall be.
+ * A README with its new text.
  *
  * @generated from message chainguard.platform.registry.v2.UpdateRepoReadmeRequest
  */
@@ -674,8 +678,8 @@ export declare type UpdateRepoReadmeRequest = Message<"chainguard.platform.regis
   repoReadme?: RepoReadme | undefined;
 
   /**
-   * The fields to change. Without a mask, those present in the body; `*` replaces the whole
-   * resource.
+   * The fields to change. Without a mask, the fields that are present in the body are changed; `*`
+   * replaces the whole resource.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -689,7 +693,7 @@ export declare type UpdateRepoReadmeRequest = Message<"chainguard.platform.regis
 export declare const UpdateRepoReadmeRequestSchema: GenMessage<UpdateRepoReadmeRequest>;
 
 /**
- * A shelf of the catalog.
+ * A tier of the catalog.
  *
  * @generated from enum chainguard.platform.registry.v2.CatalogTier
  */
@@ -736,13 +740,13 @@ export enum CatalogTier {
 export declare const CatalogTierSchema: GenEnum<CatalogTier>;
 
 /**
- * Repos hold container images.
+ * Manages repos, which contain container images.
  *
  * @generated from service chainguard.platform.registry.v2.ReposService
  */
 export declare const ReposService: GenService<{
   /**
-   * Reads one repo.
+   * Returns one repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.GetRepo
    */
@@ -752,7 +756,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Creates a repo in a group. Names are unique within it.
+   * Creates a repo in a group. Names are unique in a group.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.CreateRepo
    */
@@ -762,7 +766,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Changes some fields of a repo.
+   * Updates fields of a repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.UpdateRepo
    */
@@ -772,7 +776,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoSchema;
   },
   /**
-   * Deletes a repo, and its tags and manifests along with it.
+   * Deletes a repo with its tags, manifests and vulnerability reports.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.DeleteRepo
    */
@@ -782,7 +786,7 @@ export declare const ReposService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Lists the repos that the caller reaches, by uid unless ordered otherwise.
+   * Lists the repos that the caller has access to. By default, they are sorted by uid.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.ListRepos
    */
@@ -792,7 +796,7 @@ export declare const ReposService: GenService<{
     output: typeof ListReposResponseSchema;
   },
   /**
-   * Reads the readme of a repo.
+   * Returns the README of a repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.GetRepoReadme
    */
@@ -802,7 +806,7 @@ export declare const ReposService: GenService<{
     output: typeof RepoReadmeSchema;
   },
   /**
-   * Changes the readme of a repo.
+   * Updates the README of a repo.
    *
    * @generated from rpc chainguard.platform.registry.v2.ReposService.UpdateRepoReadme
    */

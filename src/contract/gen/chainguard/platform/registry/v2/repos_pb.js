@@ -156,7 +156,7 @@ export const CatalogTierSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_registry_v2_repos, 0);
 
 /**
- * A shelf of the catalog.
+ * A tier of the catalog.
  *
  * @generated from enum chainguard.platform.registry.v2.CatalogTier
  */
@@ -164,7 +164,7 @@ export const CatalogTier = /*@__PURE__*/
   tsEnum(CatalogTierSchema);
 
 /**
- * Repos hold container images.
+ * Manages repos, which contain container images.
  *
  * @generated from service chainguard.platform.registry.v2.ReposService
  */

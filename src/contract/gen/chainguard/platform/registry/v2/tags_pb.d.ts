@@ -13,55 +13,55 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_registry_v2_tags: GenFile;
 
 /**
- * A name for an image.
+ * The name of an image in a repo.
  *
  * @generated from message chainguard.platform.registry.v2.Tag
  */
 export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   /**
-   * Below the uid of the repo.
+   * The uid of the repo, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * Up to 128 characters of `A-Z a-z 0-9 _ . -`, starting with neither `.` nor `-`.
+   * A name of 1 to 128 characters: `A-Z a-z 0-9 _ . -`, beginning with neither `.` nor `-`.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The image that it names, as `sha256:<hex>`.
+   * The digest of the image, as `sha256:<hex>` or `sha512:<hex>`.
    *
    * @generated from field: string digest = 3;
    */
   digest: string;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Whether the version behind the tag has reached its end of life.
+   * Whether the image has reached its end of life.
    *
    * @generated from field: bool deprecated = 5;
    */
   deprecated: boolean;
 
   /**
-   * Labels to browse by, as on the repo.
+   * Labels for the catalog, as for a repo.
    *
    * @generated from field: repeated string bundles = 6;
    */
   bundles: string[];
 
   /**
-   * When it was created. Addition of this server.
+   * The time of creation. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 1001;
    */
@@ -75,7 +75,7 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
 export declare const TagSchema: GenMessage<Tag>;
 
 /**
- * Names the tag to read.
+ * Names the tag to return.
  *
  * @generated from message chainguard.platform.registry.v2.GetTagRequest
  */
@@ -93,7 +93,7 @@ export declare type GetTagRequest = Message<"chainguard.platform.registry.v2.Get
 export declare const GetTagRequestSchema: GenMessage<GetTagRequest>;
 
 /**
- * A tag to create, and where.
+ * A tag to create, and its parent.
  *
  * @generated from message chainguard.platform.registry.v2.CreateTagRequest
  */
@@ -136,84 +136,86 @@ export declare type DeleteTagRequest = Message<"chainguard.platform.registry.v2.
 export declare const DeleteTagRequestSchema: GenMessage<DeleteTagRequest>;
 
 /**
- * Which tags to list, in which order, and which page.
+ * Filters, order and page of a list of tags.
  *
  * @generated from message chainguard.platform.registry.v2.ListTagsRequest
  */
 export declare type ListTagsRequest = Message<"chainguard.platform.registry.v2.ListTagsRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only those of exactly this name.
+   * Only resources with exactly this name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Only those that changed at this time or later.
+   * Only tags that changed at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp updated_since = 3;
    */
   updatedSince?: Timestamp | undefined;
 
   /**
-   * Also `sha256-<hex>` tags, under which signatures and attestations are kept.
+   * Includes tags that begin with `sha256-`. Older clients store signatures and attestations under
+   * them.
    *
    * @generated from field: bool include_referrers = 4;
    */
   includeReferrers: boolean;
 
   /**
-   * Also tags that end in a date.
+   * Includes tags that end in a date, such as `1.2.3-20260801`.
    *
    * @generated from field: bool include_dates = 5;
    */
   includeDates: boolean;
 
   /**
-   * Also tags that end in a package epoch, such as `1.2.3-r4`.
+   * Includes tags that end in a package epoch, such as `1.2.3-r4`.
    *
    * @generated from field: bool include_epochs = 6;
    */
   includeEpochs: boolean;
 
   /**
-   * Only those that name this image.
+   * Only tags of the image with this digest.
    *
    * @generated from field: string digest = 7;
    */
   digest: string;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 10;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 11;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 12;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 13;
    */
@@ -238,21 +240,21 @@ export declare type ListTagsResponse = Message<"chainguard.platform.registry.v2.
   tags: Tag[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -266,13 +268,13 @@ export declare type ListTagsResponse = Message<"chainguard.platform.registry.v2.
 export declare const ListTagsResponseSchema: GenMessage<ListTagsResponse>;
 
 /**
- * Tags are names for images within a repo.
+ * Manages tags, the names of images in a repo.
  *
  * @generated from service chainguard.platform.registry.v2.TagsService
  */
 export declare const TagsService: GenService<{
   /**
-   * Reads one tag.
+   * Returns one tag.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.GetTag
    */
@@ -282,7 +284,8 @@ export declare const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Lists the tags that the caller reaches, by uid unless ordered otherwise.
+   * Lists the tags that the caller has access to. By default, they are sorted by uid, and tags for
+   * referrers, dates and package epochs are left out.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.ListTags
    */
@@ -292,7 +295,8 @@ export declare const TagsService: GenService<{
     output: typeof ListTagsResponseSchema;
   },
   /**
-   * Gives an image of a repo a name.
+   * Creates a tag for an image of a repo. The image must have been pushed before. To move a tag to
+   * another image, push it.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.CreateTag
    */
@@ -302,7 +306,7 @@ export declare const TagsService: GenService<{
     output: typeof TagSchema;
   },
   /**
-   * Takes the name away; the image stays.
+   * Deletes a tag. The image is not deleted.
    *
    * @generated from rpc chainguard.platform.registry.v2.TagsService.DeleteTag
    */

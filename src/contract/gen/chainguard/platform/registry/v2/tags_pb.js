@@ -59,7 +59,7 @@ export const ListTagsResponseSchema = /*@__PURE__*/
   messageDesc(file_chainguard_platform_registry_v2_tags, 5);
 
 /**
- * Tags are names for images within a repo.
+ * Manages tags, the names of images in a repo.
  *
  * @generated from service chainguard.platform.registry.v2.TagsService
  */

@@ -13,7 +13,7 @@ import type { UIDPFilter } from "../../../../platform/common/v1/uidp.platform_pb
 export declare const file_chainguard_platform_vulnerabilities_v2_advisories: GenFile;
 
 /**
- * What is known of one vulnerability in one component of one artifact.
+ * The history of one vulnerability in one component of an artifact.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.Advisory
  */
@@ -24,49 +24,49 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   uid: string;
 
   /**
-   * For people, of the form `CGA-xxxx-xxxx-xxxx`.
+   * The advisory id, of the form `CGA-xxxx-xxxx-xxxx`. Unique in an organization.
    *
    * @generated from field: string advisory_id = 2;
    */
   advisoryId: string;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it last changed.
+   * The time of the last change.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * When it was withdrawn; absent while it stands.
+   * The time when the advisory was withdrawn; absent if it was not.
    *
    * @generated from field: optional google.protobuf.Timestamp delete_time = 5;
    */
   deleteTime?: Timestamp | undefined;
 
   /**
-   * Who wrote it.
+   * The author of the advisory.
    *
    * @generated from field: string author = 6;
    */
   author: string;
 
   /**
-   * The artifact that is affected, such as a package.
+   * The name of the artifact, such as a package.
    *
    * @generated from field: string artifact_name = 7;
    */
   artifactName: string;
 
   /**
-   * What kind of artifact, such as `apk`.
+   * The type of the artifact, such as `apk`.
    *
    * @generated from field: string artifact_type = 8;
    */
@@ -78,42 +78,42 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
   artifactArchitecture: string;
 
   /**
-   * The vulnerable part of the artifact.
+   * The component of the artifact that has the vulnerability.
    *
    * @generated from field: string component_name = 10;
    */
   componentName: string;
 
   /**
-   * Where in the artifact it lies.
+   * The location of the component in the artifact.
    *
    * @generated from field: string component_location = 11;
    */
   componentLocation: string;
 
   /**
-   * What kind of part, such as `go-module`.
+   * The type of the component, such as `go-module`.
    *
    * @generated from field: string component_type = 12;
    */
   componentType: string;
 
   /**
-   * Other names of the vulnerability, such as CVE and GHSA ids.
+   * Other ids of the vulnerability, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 13;
    */
   aliases: string[];
 
   /**
-   * What happened, oldest first.
+   * The events of the advisory, the oldest first.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.AdvisoryEvent events = 14;
    */
   events: AdvisoryEvent[];
 
   /**
-   * The id it had before, where it had one.
+   * The former id of the advisory, if it had one.
    *
    * @generated from field: optional string legacy_advisory_id = 15;
    */
@@ -132,7 +132,7 @@ export declare type Advisory = Message<"chainguard.platform.vulnerabilities.v2.A
 export declare const AdvisorySchema: GenMessage<Advisory>;
 
 /**
- * How bad the vulnerability is, in one scoring system.
+ * The severity of the vulnerability in one scoring system.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.Severity
  */
@@ -143,7 +143,7 @@ export declare type Severity = Message<"chainguard.platform.vulnerabilities.v2.S
   type: Severity_Type;
 
   /**
-   * The vector of that system, such as `CVSS:3.1/AV:N/...`.
+   * The vector in the scoring system, such as `CVSS:3.1/AV:N/...`.
    *
    * @generated from field: string score = 2;
    */
@@ -189,27 +189,27 @@ export enum Severity_Type {
 export declare const Severity_TypeSchema: GenEnum<Severity_Type>;
 
 /**
- * One step in the handling of a vulnerability.
+ * One event in the history of an advisory.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent
  */
 export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities.v2.AdvisoryEvent"> & {
   /**
-   * Below the uid of the advisory.
+   * The uid of the advisory, a slash and 16 hex digits.
    *
    * @generated from field: string uid = 1;
    */
   uid: string;
 
   /**
-   * When it was created.
+   * The time of creation.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * What the scanner or analyst recorded, as they recorded it.
+   * The findings of the scanner or analyst, in their own format.
    *
    * @generated from field: bytes findings = 3;
    */
@@ -231,14 +231,14 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   reviewState: ReviewState;
 
   /**
-   * Where the step is discussed.
+   * A reference to the issue in which the event is discussed.
    *
    * @generated from field: optional string issue = 7;
    */
   issue?: string | undefined;
 
   /**
-   * What happened.
+   * The type of the event, and its details.
    *
    * @generated from oneof chainguard.platform.vulnerabilities.v2.AdvisoryEvent.type
    */
@@ -293,7 +293,7 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
   } | { case: undefined; value?: undefined };
 
   /**
-   * When it last changed. Addition of this server.
+   * The time of the last change. An extension to the original API.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
@@ -307,13 +307,13 @@ export declare type AdvisoryEvent = Message<"chainguard.platform.vulnerabilities
 export declare const AdvisoryEventSchema: GenMessage<AdvisoryEvent>;
 
 /**
- * The vulnerability was found.
+ * The vulnerability was detected.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection
  */
 export declare type AdvisoryEvent_Detection = Message<"chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection"> & {
   /**
-   * How it was found.
+   * How the vulnerability was detected.
    *
    * @generated from oneof chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.type
    */
@@ -345,7 +345,7 @@ export declare type AdvisoryEvent_Detection = Message<"chainguard.platform.vulne
 export declare const AdvisoryEvent_DetectionSchema: GenMessage<AdvisoryEvent_Detection>;
 
 /**
- * By a search of the National Vulnerability Database.
+ * Detected by a search of the National Vulnerability Database.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.NVDAPI
  */
@@ -368,7 +368,7 @@ export declare type AdvisoryEvent_Detection_NVDAPI = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_NVDAPISchema: GenMessage<AdvisoryEvent_Detection_NVDAPI>;
 
 /**
- * By a person.
+ * Detected by a person.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.Manual
  */
@@ -382,7 +382,7 @@ export declare type AdvisoryEvent_Detection_Manual = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_ManualSchema: GenMessage<AdvisoryEvent_Detection_Manual>;
 
 /**
- * By a scanner.
+ * Detected by a scanner.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Detection.ScanV1
  */
@@ -433,7 +433,7 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
   scannerVersion: string;
 
   /**
-   * When the database of the scanner was built.
+   * The time when the database of the scanner was built.
    *
    * @generated from field: string grype_db_built = 10;
    */
@@ -452,13 +452,13 @@ export declare type AdvisoryEvent_Detection_ScanV1 = Message<"chainguard.platfor
 export declare const AdvisoryEvent_Detection_ScanV1Schema: GenMessage<AdvisoryEvent_Detection_ScanV1>;
 
 /**
- * A version without the vulnerability is out.
+ * A version without the vulnerability is available.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Fixed
  */
 export declare type AdvisoryEvent_Fixed = Message<"chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Fixed"> & {
   /**
-   * The first such version.
+   * The first version without the vulnerability.
    *
    * @generated from field: string fixed_version = 1;
    */
@@ -533,7 +533,7 @@ export declare type AdvisoryEvent_FalsePositiveDetermination = Message<"chaingua
 export declare const AdvisoryEvent_FalsePositiveDeterminationSchema: GenMessage<AdvisoryEvent_FalsePositiveDetermination>;
 
 /**
- * Why it is not affected.
+ * Why the artifact is not affected.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -551,42 +551,42 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
   VULNERABILITY_RECORD_ANALYSIS_CONTESTED = 1,
 
   /**
-   * It is about another component.
+   * The vulnerability is in another component.
    *
    * @generated from enum value: TYPE_COMPONENT_VULNERABILITY_MISMATCH = 2;
    */
   COMPONENT_VULNERABILITY_MISMATCH = 2,
 
   /**
-   * It is about another version.
+   * The vulnerability is in another version.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_VERSION_NOT_USED = 3;
    */
   VULNERABLE_CODE_VERSION_NOT_USED = 3,
 
   /**
-   * The artifact leaves the code out.
+   * The artifact does not contain the vulnerable code.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE = 4;
    */
   VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE = 4,
 
   /**
-   * The code is never run.
+   * The vulnerable code is never executed.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5;
    */
   VULNERABLE_CODE_NOT_IN_EXECUTION_PATH = 5,
 
   /**
-   * An attacker cannot reach the code.
+   * An attacker cannot control the vulnerable code.
    *
    * @generated from enum value: TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6;
    */
   VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY = 6,
 
   /**
-   * Something in the artifact stands in the way.
+   * The artifact contains a mitigation.
    *
    * @generated from enum value: TYPE_INLINE_MITIGATIONS_EXIST = 7;
    */
@@ -599,7 +599,7 @@ export enum AdvisoryEvent_FalsePositiveDetermination_Type {
 export declare const AdvisoryEvent_FalsePositiveDetermination_TypeSchema: GenEnum<AdvisoryEvent_FalsePositiveDetermination_Type>;
 
 /**
- * Nobody will look into it.
+ * No analysis of the vulnerability is planned.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.AnalysisNotPlanned
  */
@@ -617,7 +617,7 @@ export declare type AdvisoryEvent_AnalysisNotPlanned = Message<"chainguard.platf
 export declare const AdvisoryEvent_AnalysisNotPlannedSchema: GenMessage<AdvisoryEvent_AnalysisNotPlanned>;
 
 /**
- * The artifact is affected and will stay so.
+ * The artifact is affected, and no fix is planned.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.FixNotPlanned
  */
@@ -635,7 +635,7 @@ export declare type AdvisoryEvent_FixNotPlanned = Message<"chainguard.platform.v
 export declare const AdvisoryEvent_FixNotPlannedSchema: GenMessage<AdvisoryEvent_FixNotPlanned>;
 
 /**
- * The authors of the component have to act first.
+ * The artifact is affected until the authors of the component fix it.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.PendingUpstreamFix
  */
@@ -653,7 +653,8 @@ export declare type AdvisoryEvent_PendingUpstreamFix = Message<"chainguard.platf
 export declare const AdvisoryEvent_PendingUpstreamFixSchema: GenMessage<AdvisoryEvent_PendingUpstreamFix>;
 
 /**
- * Versions that carry a fix of their own, ahead of the authors of the component.
+ * The vulnerability is fixed by a patch in some versions, before the authors of the component
+ * fixed it.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.AdvisoryEvent.Patched
  */
@@ -676,7 +677,7 @@ export declare type AdvisoryEvent_Patched = Message<"chainguard.platform.vulnera
 export declare const AdvisoryEvent_PatchedSchema: GenMessage<AdvisoryEvent_Patched>;
 
 /**
- * Names the advisory to read.
+ * Names the advisory to return.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.GetAdvisoryRequest
  */
@@ -694,21 +695,22 @@ export declare type GetAdvisoryRequest = Message<"chainguard.platform.vulnerabil
 export declare const GetAdvisoryRequestSchema: GenMessage<GetAdvisoryRequest>;
 
 /**
- * Which advisories to list, in which order, and which page.
+ * Filters, order and page of a list of advisories.
  *
  * @generated from message chainguard.platform.vulnerabilities.v2.ListAdvisoriesRequest
  */
 export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnerabilities.v2.ListAdvisoriesRequest"> & {
   /**
-   * Narrows the list by place in the tree.
+   * Filters by the position in the resource tree.
    *
    * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
    */
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Of the form `CGA-xxxx-xxxx-xxxx`. Upper and lower case are the same in all ids here. In a query,
-   * repeat the parameter or separate values by commas; so for every list here.
+   * Only advisories with one of these advisory ids, of the form `CGA-xxxx-xxxx-xxxx`. All ids are
+   * matched in upper or lower case. In a query string, repeat the parameter or separate the values
+   * by commas. The same applies to all other lists.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
@@ -750,95 +752,96 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   componentLocations: string[];
 
   /**
-   * Such as CVE and GHSA ids.
+   * Only advisories with one of these aliases, such as CVE and GHSA ids.
    *
    * @generated from field: repeated string aliases = 10;
    */
   aliases: string[];
 
   /**
-   * The package that the affected artifact is built from. Advisories are kept for origin packages,
-   * so this is the name of the artifact.
+   * Only advisories of the package from which the artifact is built. The artifact of an advisory is
+   * such an origin package, so this filters by the name of the artifact.
    *
    * @generated from field: optional string origin = 11;
    */
   origin?: string | undefined;
 
   /**
-   * Those with an event in one of these states.
+   * Only advisories with an event in one of these review states.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.ReviewState event_review_states = 21;
    */
   eventReviewStates: ReviewState[];
 
   /**
-   * Those with an event by one of these.
+   * Only advisories with an event by one of these authors.
    *
    * @generated from field: repeated string event_authors = 22;
    */
   eventAuthors: string[];
 
   /**
-   * Those without an event by any of these.
+   * Only advisories without an event by any of these authors.
    *
    * @generated from field: repeated string exclude_event_authors = 23;
    */
   excludeEventAuthors: string[];
 
   /**
-   * Those with an event reviewed by one of these.
+   * Only advisories with an event that was reviewed by one of these reviewers.
    *
    * @generated from field: repeated string event_reviewers = 24;
    */
   eventReviewers: string[];
 
   /**
-   * Those with an event of one of these types.
+   * Only advisories with an event of one of these types.
    *
    * @generated from field: repeated chainguard.platform.vulnerabilities.v2.EventTypeFilter event_types = 25;
    */
   eventTypes: EventTypeFilter[];
 
   /**
-   * Those whose newest event is of this type.
+   * Only advisories whose latest event has this type.
    *
    * @generated from field: optional chainguard.platform.vulnerabilities.v2.EventTypeFilter latest_event_type = 26;
    */
   latestEventType?: EventTypeFilter | undefined;
 
   /**
-   * How many results a page holds: 50 when absent, 200 at most.
+   * The number of results on a page: 50 by default, at most 200.
    *
    * @generated from field: int32 page_size = 30;
    */
   pageSize: number;
 
   /**
-   * The nextPageToken of the previous page; absent for the first. A token older than three days
-   * starts over.
+   * The nextPageToken of the previous page; absent for the first page. A page token expires after
+   * three days, and then returns the first page.
    *
    * @generated from field: string page_token = 31;
    */
   pageToken: string;
 
   /**
-   * A field to sort by, optionally followed by `asc` or `desc`; several are separated by commas.
+   * A field to sort by, optionally followed by `asc` or `desc`. Several fields are separated by
+   * commas.
    *
    * @generated from field: string order_by = 32;
    */
   orderBy: string;
 
   /**
-   * How many results to pass over before the page starts.
+   * The number of results to skip before the page starts.
    *
    * @generated from field: int32 skip = 34;
    */
   skip: number;
 
   /**
-   * Words to look for in any case, all of which must be found: ids and aliases in full, names of
-   * artifacts and components in full or by a part between punctuation, so that `django` finds
-   * `py3-django`. At most 20 words.
+   * Words to find, in upper or lower case; at most 20. All of them must match. Ids and aliases
+   * match as a whole. Names of artifacts and components match as a whole or by a part between
+   * punctuation, so `django` finds `py3-django`.
    *
    * @generated from field: string query = 35;
    */
@@ -863,21 +866,21 @@ export declare type ListAdvisoriesResponse = Message<"chainguard.platform.vulner
   advisories: Advisory[];
 
   /**
-   * Opens the next page; empty on the last one.
+   * The page token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How many results match across all pages.
+   * The number of matching results on all pages.
    *
    * @generated from field: optional int64 total_count = 3;
    */
   totalCount?: bigint | undefined;
 
   /**
-   * How many results were passed over.
+   * The number of results that were skipped.
    *
    * @generated from field: int32 skipped = 4;
    */
@@ -891,7 +894,7 @@ export declare type ListAdvisoriesResponse = Message<"chainguard.platform.vulner
 export declare const ListAdvisoriesResponseSchema: GenMessage<ListAdvisoriesResponse>;
 
 /**
- * How far the review of an event has come.
+ * The state of the review of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v2.ReviewState
  */
@@ -985,13 +988,14 @@ export enum EventTypeFilter {
 export declare const EventTypeFilterSchema: GenEnum<EventTypeFilter>;
 
 /**
- * Advisories tell how a vulnerability affects an artifact, event by event.
+ * Lists advisories. An advisory is the history of one vulnerability in one artifact, such as a
+ * package.
  *
  * @generated from service chainguard.platform.vulnerabilities.v2.AdvisoriesService
  */
 export declare const AdvisoriesService: GenService<{
   /**
-   * Reads one advisory with its events.
+   * Returns one advisory with its events.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.GetAdvisory
    */
@@ -1001,8 +1005,8 @@ export declare const AdvisoriesService: GenService<{
     output: typeof AdvisorySchema;
   },
   /**
-   * Lists advisories, by uid unless ordered otherwise. Values of one filter are alternatives;
-   * different filters must all hold.
+   * Lists the advisories that the caller has access to. By default, they are sorted by uid. The
+   * values of one filter are combined with OR, different filters with AND.
    *
    * @generated from rpc chainguard.platform.vulnerabilities.v2.AdvisoriesService.ListAdvisories
    */

@@ -107,7 +107,7 @@ export const AdvisoryEvent_FalsePositiveDetermination_TypeSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_vulnerabilities_v2_advisories, 2, 3, 0);
 
 /**
- * Why it is not affected.
+ * Why the artifact is not affected.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v2.AdvisoryEvent.FalsePositiveDetermination.Type
  */
@@ -170,7 +170,7 @@ export const ReviewStateSchema = /*@__PURE__*/
   enumDesc(file_chainguard_platform_vulnerabilities_v2_advisories, 0);
 
 /**
- * How far the review of an event has come.
+ * The state of the review of an event.
  *
  * @generated from enum chainguard.platform.vulnerabilities.v2.ReviewState
  */
@@ -192,7 +192,8 @@ export const EventTypeFilter = /*@__PURE__*/
   tsEnum(EventTypeFilterSchema);
 
 /**
- * Advisories tell how a vulnerability affects an artifact, event by event.
+ * Lists advisories. An advisory is the history of one vulnerability in one artifact, such as a
+ * package.
  *
  * @generated from service chainguard.platform.vulnerabilities.v2.AdvisoriesService
  */

@@ -1,0 +1,31 @@
+import { type ApiError, denied } from '../base/errors.ts';
+import type { ParentUid, Uid } from '../base/uid.ts';
+import { capabilityName } from '../contract/capabilities.ts';
+import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import type { Caller } from './caller.ts';
+
+/** Refuses a caller who lacks any of `capabilities` at `uid`. `name` is what the message calls the resource. */
+export function requireCapabilities(
+  capabilities: readonly Capability[],
+  caller: Caller,
+  uid: ParentUid,
+  name: string = uid,
+): void {
+  if (!caller.can(capabilities, uid)) throw missingCapabilities(capabilities, name);
+}
+
+/** Returns the caller's reach with `capabilities`. Refuses a caller who has none. */
+export function requireReach(capabilities: readonly Capability[], caller: Caller): readonly Uid[] {
+  const reach = caller.reach(capabilities);
+  if (reach.length === 0) throw missingCapabilities(capabilities, 'some group');
+  return reach;
+}
+
+/** The same error whether or not the resource exists. */
+export function missingCapabilities(capabilities: readonly Capability[], name: string): ApiError {
+  const names = capabilities.map(capabilityName).join(', ');
+  return denied(`needs ${names} on ${name}; ask an owner for a role binding there or above`, {
+    capabilities: names,
+    scope: name,
+  });
+}
