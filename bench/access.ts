@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { createCaller } from '../src/access/caller.ts';
+import { createCaller } from '../src/access/create-caller.ts';
 import { createGrantCache, type GrantCache } from '../src/access/grant-cache.ts';
 import { newUid, type ParentUid, ROOT, type Uid } from '../src/base/uid.ts';
 import { GroupSchema } from '../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';

@@ -6,7 +6,7 @@ import {
   AdvisorySchema,
   ReviewState,
 } from '../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
-import { deriveAdvisoryId } from '../src/domains/vulnerabilities/advisory-id.ts';
+import { deriveAdvisoryId } from '../src/domains/advisories/advisory-id.ts';
 
 /** The average in the public database of this ecosystem. */
 const ADVISORIES_PER_PACKAGE = 19;

@@ -69,11 +69,15 @@ export async function ensureDataset(size: DatasetSize, print: (line: string) => 
 
 type DatasetDescription = Omit<Dataset, 'dataDir'>;
 
-/** Identifies the rows that this version writes to the listing index. Migrations do not rewrite them. */
+/**
+ * Identifies the rows that this version writes to the listing index. Migrations do not rewrite them. The keys are written
+ * out, so that a renamed property of the code does not invalidate the datasets.
+ */
 export const LIST_LAYOUT_FINGERPRINT = fingerprint(
   JSON.stringify(
     [groups, repos, identities, roleBindings].map(({ kind, listOrders, values, nests }) => {
-      return [kind, listOrders, Object.keys(values), nests];
+      const orders = { whole: listOrders.whole, facet: listOrders.facet, part: listOrders.partition };
+      return [kind, orders, Object.keys(values), nests];
     }),
   ),
 );

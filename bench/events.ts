@@ -7,7 +7,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { createCaller } from '../src/access/caller.ts';
+import { createCaller } from '../src/access/create-caller.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { createMetrics } from '../src/base/metrics.ts';
 import { newUid, ROOT } from '../src/base/uid.ts';

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { createCaller } from '../src/access/caller.ts';
+import { createCaller } from '../src/access/create-caller.ts';
 import { createGrantCache } from '../src/access/grant-cache.ts';
 import { newUid, ROOT, type Uid } from '../src/base/uid.ts';
 import { Capability } from '../src/contract/gen/capabilities/capabilities_pb.js';

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { anonymousCaller } from './access/caller.ts';
+import { anonymousCaller } from './access/create-caller.ts';
 import { createGrantCache } from './access/grant-cache.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
@@ -38,11 +38,11 @@ import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
 import { createGrpcServer } from './transport/grpc/grpc.ts';
-import { createListener } from './transport/listener.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
 import { createDocsHandler } from './transport/openapi/handler.ts';
 import { createOperationalEndpoints } from './transport/operational-endpoints.ts';
 import { openPort, type Port } from './transport/port.ts';
+import { createProtocolRouter } from './transport/protocol-router.ts';
 import { requestIdOf } from './transport/request-id.ts';
 import { createRestHandler } from './transport/rest/handler.ts';
 
@@ -161,7 +161,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     registry.handle,
     createRestHandler({ ...wire, cors: config.corsOrigins }),
   ];
-  const listener = createListener({
+  const router = createProtocolRouter({
     http: (req, res, bodyTimeout) => void handlers.some((handle) => handle(req, res, bodyTimeout)),
     grpc: createGrpcServer({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
     ...{ serviceDomain, newRequestId: randomUUID, log },
@@ -180,7 +180,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     retentionMs: config.eventRetention,
   });
 
-  port.serve(listener.accept);
+  port.serve(router.accept);
   log.info({ url: publicUrl, organization: organization.uid, version }, 'serving');
   return {
     url: publicUrl,
@@ -189,7 +189,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     async stop() {
       readiness.stop();
       port.close();
-      await listener.stop();
+      await router.stop();
       await registry.close();
       await delivery.stop();
       await store.close();

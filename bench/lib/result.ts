@@ -43,8 +43,8 @@ export function formatResult(result: BenchmarkResult): string {
   const { benchmark, baseline, value, unit, limit, figures } = result;
   return [
     `${isWithinLimit(result) ? '  ' : '! '}${benchmark}: ${formatFigure(value)} ${unit}`,
-    baseline === undefined ? '' : ` of ${baseline}`,
-    limit === undefined ? '' : ` (limit: ${formatLimit(result)})`,
+    baseline === undefined ? '' : ` (baseline: ${baseline})`,
+    limit === undefined ? '' : `; limit: ${formatLimit(result)}`,
     figures === undefined ? '' : `; ${figures}`,
   ].join('');
 }

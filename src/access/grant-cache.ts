@@ -2,7 +2,7 @@ import { createLru } from '../base/lru.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import { ACCESS_VERSION } from '../resource/access-version.ts';
 import type { Reader } from '../store/store.ts';
-import type { Grant } from './caller.ts';
+import type { Grant } from './create-caller.ts';
 import { grantsOf } from './grants.ts';
 
 const MAX_IDENTITIES = 10_000;

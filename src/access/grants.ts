@@ -7,7 +7,7 @@ import { roleBindings } from '../domains/iam/roles/role-bindings.ts';
 import { roles } from '../domains/iam/roles/roles.ts';
 import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
-import type { Grant } from './caller.ts';
+import type { Grant } from './create-caller.ts';
 
 const FIND_BINDINGS = `SELECT r.parent AS parent, r.body AS body
   FROM reference f JOIN resource r ON r.kind = f.kind AND r.uid = f.uid

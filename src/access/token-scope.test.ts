@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { newUid, ROOT } from '../base/uid.ts';
 import { allCapabilities, capabilitySetOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { createCaller } from './caller.ts';
+import { createCaller } from './create-caller.ts';
 import { narrowGrants } from './token-scope.ts';
 
 const LIST = [Capability.CAP_IAM_GROUPS_LIST];

@@ -1,6 +1,6 @@
 import { isWithin, type Uid } from '../base/uid.ts';
 import { type CapabilitySet, capabilityUnion } from '../contract/capabilities.ts';
-import type { Grant } from './caller.ts';
+import type { Grant } from './create-caller.ts';
 
 /** The restrictions of an access token. An absent one does not restrict. */
 export interface TokenScope {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import listedTypes from '../contract/gen/listed-types.json' with { type: 'json' };
 import { addExamples } from './help.ts';
-import type { ResourceSpec } from './resource/spec.ts';
+import type { CommandSpec } from './resource/command-spec.ts';
 
 interface Area {
   readonly name: string;
@@ -9,7 +9,7 @@ interface Area {
   /** The resource types whose commands are described here. Those of all other resources follow from the contract. */
   readonly describes: readonly string[];
   /** Resources whose commands are all derived from the contract. */
-  readonly resources?: () => Promise<readonly ResourceSpec[]>;
+  readonly resources?: () => Promise<readonly CommandSpec[]>;
   /** Adds other commands. */
   readonly commands?: () => Promise<(area: Command) => void>;
 }
@@ -115,8 +115,8 @@ export async function addAreas(program: Command, args: readonly string[]): Promi
     const derivedTypes = undescribed.get(name) ?? [];
     if (!resources && derivedTypes.length === 0) continue;
     const { addResource } = await import('./resource/commands.ts');
-    const { deriveSpec } = await import('./resource/derive-spec.ts');
-    const specs = [...((await resources?.()) ?? []), ...derivedTypes.map(deriveSpec)];
+    const { defaultCommandSpec } = await import('./resource/default-command-spec.ts');
+    const specs = [...((await resources?.()) ?? []), ...derivedTypes.map(defaultCommandSpec)];
     for (const spec of specs) addResource(area, spec);
     addExamples(area, ...specs.map((spec) => `wharf ${name} ${spec.name} list`));
   }

@@ -7,12 +7,12 @@ import { IdentityProviderSchema } from '../contract/gen/chainguard/platform/iam/
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RoleSchema, RolesService } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { CliError, ExitCode, usageError } from './exit-codes.ts';
+import type { CommandSpec, CompleteBody } from './resource/command-spec.ts';
 import { listAll } from './resource/list-all.ts';
 import { getField, setField } from './resource/request-body.ts';
-import type { CompleteBody, ResourceSpec } from './resource/spec.ts';
 
 /** The resources of `wharf iam`. */
-export const resources: readonly ResourceSpec[] = [
+export const resources: readonly CommandSpec[] = [
   {
     name: 'groups',
     resource: GroupSchema,

@@ -8,10 +8,10 @@ import { addExamples } from './help.ts';
 import { openSource } from './imports/import-source.ts';
 import { addImportOptions, type ImportOptions } from './imports/options.ts';
 import { runImport } from './imports/run-import.ts';
+import type { CommandSpec } from './resource/command-spec.ts';
 import { addVerb } from './resource/commands.ts';
-import type { ResourceSpec } from './resource/spec.ts';
 
-const vulnerabilities: ResourceSpec = {
+const vulnerabilities: CommandSpec = {
   name: 'vulns',
   resource: VulnerabilityMetadataSchema,
   columns: { ID: 'id', SEVERITY: 'severities.0.score', SUMMARY: 'summary' },

@@ -16,7 +16,7 @@ import {
   deleteAdvisory,
   updateAdvisory,
   updateEvent,
-} from '../domains/vulnerabilities/write-advisories.ts';
+} from '../domains/advisories/write-advisories.ts';
 import type { Operations } from '../resource/operation.ts';
 import { adapt } from './adapt.ts';
 import { uidpFilterOf } from './adapt-list.ts';

@@ -15,10 +15,10 @@ import { signatureHeaders } from './webhook-signature.ts';
 /** The most deliveries that are sent under one lease, so that other sinks get a lease too. */
 const MAX_DELIVERIES = 20;
 /**
- * After a failure that took this long the lease ends. The sink then counts as failing, for which other limits apply.
+ * After a failure that took this long the lease ends. The sink then counts among the failing ones (MAX_SINKS in delivery.ts).
  */
 const SLOW_MS = 1_000;
-/** The lifetime of the access token of a request, within which receivers must verify it. */
+/** The lifetime of the signed assertion in the Authorization header, within which receivers must verify it. */
 const TOKEN_MS = 15 * 60 * 1000;
 
 export interface SendOptions extends PostOptions, RetryPolicy {

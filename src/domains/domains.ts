@@ -8,9 +8,14 @@ import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
 import type { Operations } from '../resource/operation.ts';
 import { standardOperations } from '../resource/standard-methods.ts';
-import { vulnerabilityMetadataImportOperations } from './advisory/import-vulnerability-metadata.ts';
-import { type SecurityAdvisoryOptions, securityAdvisoryOperations } from './advisory/security-advisory-operations.ts';
-import { vulnerabilityMetadata } from './advisory/vulnerability-metadata.ts';
+import { advisories } from './advisories/advisories.ts';
+import { advisoryImportOperations } from './advisories/import-advisories.ts';
+import { vulnerabilityMetadataImportOperations } from './advisory-documents/import-vulnerability-metadata.ts';
+import {
+  type SecurityAdvisoryOptions,
+  securityAdvisoryOperations,
+} from './advisory-documents/security-advisory-operations.ts';
+import { vulnerabilityMetadata } from './advisory-documents/vulnerability-metadata.ts';
 import { deliveryOperations } from './events/deliveries.ts';
 import { sinkOperations } from './events/sinks.ts';
 import { type SubscriptionOptions, subscriptionOperations, subscriptions } from './events/subscriptions.ts';
@@ -51,8 +56,6 @@ import { reportImportOperations } from './reports/import-reports.ts';
 import { reportOperations } from './reports/report-operations.ts';
 import { reports } from './reports/reports.ts';
 import { resolvedVulnerabilityOperations } from './reports/resolved-vulnerability-operations.ts';
-import { advisories } from './vulnerabilities/advisories.ts';
-import { advisoryImportOperations } from './vulnerabilities/import-advisories.ts';
 
 /** Resources that have no operations but the standard methods of their service. */
 const standardResources: readonly (readonly [Resource, DescService])[] = [

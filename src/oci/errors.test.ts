@@ -10,7 +10,7 @@ const answered = (thrown: unknown) => {
   return [status, code, message];
 };
 
-test('errors of every layer have an answer in the words of OCI', () => {
+test('errors of every layer become OCI errors', () => {
   assert.deepEqual(answered(unauthenticated('who are you?')), [401, 'UNAUTHORIZED', 'who are you?']);
   assert.deepEqual(answered(denied('no')), [403, 'DENIED', 'no']);
   assert.deepEqual(answered(invalid('name', 'is bad')), [400, 'NAME_INVALID', 'name: is bad']);
@@ -20,7 +20,7 @@ test('errors of every layer have an answer in the words of OCI', () => {
   assert.equal(asOciError(same), same);
 });
 
-test('every trouble with a blob has a status of its own', () => {
+test('every blob error has its own status', () => {
   const failures: readonly (readonly [BlobFailure, number, string])[] = [
     [{ reason: 'invalid' }, 400, 'DIGEST_INVALID'],
     [{ reason: 'mismatch', expected: 'a', actual: 'b' }, 400, 'DIGEST_INVALID'],
@@ -40,7 +40,7 @@ test('every trouble with a blob has a status of its own', () => {
   }
 });
 
-test('nothing of the inside gets out', () => {
+test('internal errors reveal nothing', () => {
   for (const thrown of [
     new Error('SELECT secret FROM table'),
     new TypeError('x'),
@@ -53,7 +53,7 @@ test('nothing of the inside gets out', () => {
   }
 });
 
-test('the body is as the specification has it', () => {
+test('the error body has the form of the specification', () => {
   const error = asOciError(new RegistryError('MANIFEST_BLOB_UNKNOWN', 'push these first', { digests: ['a'] }));
   assert.deepEqual(JSON.parse(errorBody(error)), {
     errors: [{ code: 'MANIFEST_BLOB_UNKNOWN', message: 'push these first', detail: { digests: ['a'] } }],

@@ -32,7 +32,7 @@ async function idsIn(store: Store): Promise<string[]> {
 }
 
 for (const database of databases) {
-  test(`events are written in their order, many in a transaction, on ${database.name}`, async (t) => {
+  test(`events are written in order, many per transaction, on ${database.name}`, async (t) => {
     const real = await temporaryStore(database);
     t.after(() => real.close());
     let writes = 0;
@@ -59,7 +59,7 @@ for (const database of databases) {
   });
 }
 
-test('closing writes what waits, at once', async (t) => {
+test('closing writes the waiting events immediately', async (t) => {
   const [database] = databases;
   assert.ok(database);
   const store = await temporaryStore(database);
@@ -70,7 +70,7 @@ test('closing writes what waits, at once', async (t) => {
   assert.deepEqual(await idsIn(store), ['event 1']);
 });
 
-test('when the database is away, events wait for it; those that do not fit are counted', async (t) => {
+test('events wait while the database is unavailable, and those beyond the capacity are counted', async (t) => {
   const [database] = databases;
   assert.ok(database);
   const real = await temporaryStore(database);
@@ -96,7 +96,7 @@ test('when the database is away, events wait for it; those that do not fit are c
   assert.ok(warnings.some((line) => /were dropped/.test(line)));
 });
 
-test('a database that is away when all ends costs the events, not the end', async (t) => {
+test('close drops the events and succeeds when the database is unavailable', async (t) => {
   const [database] = databases;
   assert.ok(database);
   const real = await temporaryStore(database);

@@ -1,5 +1,5 @@
 import { parentOf, type Uid } from '../base/uid.ts';
-import { type AnyEventFacts, outboxEvent } from '../pipeline/event.ts';
+import { type AnyEventFacts, outboxEvent } from '../pipeline/record-event.ts';
 import type { OutboxEvent } from '../store/outbox.ts';
 import type { OciCall } from './http/call.ts';
 

@@ -21,13 +21,13 @@ import { createCredentialReader } from './auth/credentials.ts';
 import { createRepositoryAccess } from './auth/repository-access.ts';
 import { createTokenEndpoint } from './auth/token-endpoint.ts';
 import { createAttachedReports } from './content/attached-reports.ts';
-import { createBlobs } from './content/blobs.ts';
+import { createBlobEndpoints } from './content/blob-endpoints.ts';
 import { createWriteToRepo } from './content/create-repo-on-push.ts';
-import { createDiscovery } from './content/discovery.ts';
-import { createManifests } from './content/manifests.ts';
+import { createDiscoveryEndpoints } from './content/discovery-endpoints.ts';
+import { createManifestEndpoints } from './content/manifest-endpoints.ts';
 import { createMounts } from './content/mounts.ts';
+import { createUploadEndpoints } from './content/upload-endpoints.ts';
 import { createUploadIds } from './content/upload-ids.ts';
-import { createUploads } from './content/uploads.ts';
 import { OciError } from './errors.ts';
 import { createGcLock } from './gc/gc-lock.ts';
 import { json } from './http/call.ts';
@@ -78,10 +78,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const ids = createUploadIds(await uploadKey(store));
 
   const issueToken = createTokenEndpoint({ accessTokens, publicUrl });
-  const manifests = createManifests({ store, blobs, access, writeToRepo, runNested, storeReport, pulls });
-  const stored = createBlobs({ store, blobs, access, pulls });
-  const uploads = createUploads({ blobs, access, writeToRepo, mounts, ids, gcLock, maxBytes, stallMs });
-  const discovery = createDiscovery(access);
+  const manifests = createManifestEndpoints({ store, blobs, access, writeToRepo, runNested, storeReport, pulls });
+  const stored = createBlobEndpoints({ store, blobs, access, pulls });
+  const uploads = createUploadEndpoints({ blobs, access, writeToRepo, mounts, ids, gcLock, maxBytes, stallMs });
+  const discovery = createDiscoveryEndpoints(access);
 
   const rpc = DistributionService.method;
   const handle = createHandler({

@@ -5,7 +5,10 @@ import type { Method } from '../contract/method.ts';
 import type { Caller } from '../resource/caller.ts';
 import { requireCapabilities } from '../resource/require-capabilities.ts';
 
-/** Checks the capabilities of a method at its scope. An unscoped method restricts what it reads to the caller's reach. */
+/**
+ * Checks the capabilities of a scoped method at its scope. Other methods are not checked here: a List is restricted to the
+ * reach of the caller by the engine, and the contract says what other unscoped methods check (`handler_check`).
+ */
 export function authorize(method: Method, caller: Caller, request: Message): void {
   if (method.access === 'scoped') requireCapabilities(method.capabilities, caller, scopeOf(method, request));
 }

@@ -21,7 +21,7 @@ function send(over: Partial<IncomingCall> = {}, clock = () => 0) {
   async function* endless(): ListStream {
     try {
       for (;;) {
-        assert.ok(++came.read < 100, 'nobody stops it');
+        assert.ok(++came.read < 100, 'the stream was not stopped');
         yield pageOf(String(came.read));
       }
     } finally {
@@ -44,7 +44,7 @@ const incoming = (over: Partial<IncomingCall>): IncomingCall => ({
   ...over,
 });
 
-test('all pages but the last are sent, one after the other, and the last is the answer', async () => {
+test('all parts but the last are sent in order, and the last is returned', async () => {
   const events: string[] = [];
   async function* three(): ListStream {
     for (const id of ['a', 'b']) {
@@ -65,7 +65,7 @@ test('all pages but the last are sent, one after the other, and the last is the 
   assert.deepEqual(events, ['read a', 'sent a', 'read b', 'sent b', 'read c']);
 });
 
-test('a client that went away ends the reading', async () => {
+test('reading ends when the client disconnects', async () => {
   const gone = new AbortController();
   const { came, answer } = send({
     signal: () => gone.signal,
@@ -75,14 +75,14 @@ test('a client that went away ends the reading', async () => {
   assert.deepEqual([came.read, came.ended], [3, true]);
 });
 
-test('the deadline of a client ends the reading', async () => {
+test('reading ends at the deadline of the client', async () => {
   let now = 0;
   const { came, answer } = send({ deadline: 5 }, () => ++now);
   await assert.rejects(answer, { code: Code.DEADLINE_EXCEEDED });
   assert.deepEqual([came.read, came.ended], [5, true]);
 });
 
-test('the limit of the server is for each page, not for all of them', async (t) => {
+test('the time limit of the server applies to each part, not to all together', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let taken = (): void => {};
   const { came, answer } = send({ sendPart: () => new Promise<void>((resolve) => (taken = resolve)) });
@@ -100,7 +100,7 @@ test('the limit of the server is for each page, not for all of them', async (t) 
   assert.deepEqual([came.read, came.ended], [6, true]);
 });
 
-test('a list that fails fails the call', async () => {
+test('an error while reading the list fails the call', async () => {
   async function* failing(): ListStream {
     yield pageOf('a');
     throw new Error('the disk is gone');

@@ -1,7 +1,7 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { type Method, methodId } from '../contract/method.ts';
 import type { Operations } from '../resource/operation.ts';
-import { runWriteOperation, type TransactionContext } from './write.ts';
+import { runWriteOperation, type TransactionContext } from './run-write.ts';
 
 /**
  * Runs the write operation of another method in the transaction of a call, with its validation and its event. The caller

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type Message } from '@bufbuild/protobuf';
-import { anonymousCaller } from '../access/caller.ts';
+import { anonymousCaller } from '../access/create-caller.ts';
 import { ApiError, Code } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { GetGroupRequestSchema, GroupSchema } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -16,17 +16,17 @@ import { createPipeline } from './pipeline.ts';
 const GET_GROUP = 'chainguard.platform.iam.v2.GroupsService/GetGroup';
 const method = methodTable(files).find(({ id }) => id === GET_GROUP);
 const group = create(GroupSchema, { name: 'team' });
-const anyone: Caller = { ...anonymousCaller, can: () => true };
+const allowedCaller: Caller = { ...anonymousCaller, can: () => true };
 
-/** The pipeline around one operation that reads nothing, and what it tells. */
-function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: () => Caller | Promise<Caller>) {
+/** A pipeline with one operation, and what it logs and counts. */
+function pipelineWith(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: () => Caller | Promise<Caller>) {
   assert.ok(method);
-  const told = { running: 0, codes: [] as string[], errors: [] as unknown[], infos: 0, looked: 0 };
+  const observed = { running: 0, codes: [] as string[], errors: [] as unknown[], infos: 0, debugCalls: 0 };
   const log: Log = {
-    debug: (fields) => void (typeof fields !== 'function' && told.looked++),
-    info: () => void told.infos++,
+    debug: (fields) => void (typeof fields !== 'function' && observed.debugCalls++),
+    info: () => void observed.infos++,
     warn() {},
-    error: ({ error }) => void told.errors.push(error),
+    error: ({ error }) => void observed.errors.push(error),
   };
   const call = createPipeline({
     operations: { [GET_GROUP]: { mode: 'read', run } },
@@ -38,8 +38,8 @@ function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: 
     observer: createCallObserver({
       log,
       metrics: {
-        observeRequest: (_method, _wire, code) => void told.codes.push(code),
-        inFlight: { enter: () => void told.running++, leave: () => void told.running-- },
+        observeRequest: (_method, _wire, code) => void observed.codes.push(code),
+        inFlight: { enter: () => void observed.running++, leave: () => void observed.running-- },
       },
     }),
   });
@@ -52,31 +52,31 @@ function around(run: Extract<Operation, { mode: 'read' }>['run'], authenticate: 
     signal: () => new AbortController().signal,
     read: () => create(GetGroupRequestSchema, { uid }),
   });
-  return { told, get: (uid = 'a'.repeat(40)) => call(incoming(uid)) };
+  return { observed, get: (uid = 'a'.repeat(40)) => call(incoming(uid)) };
 }
 
 const failsWith = (code: Code) => (error: unknown) => error instanceof ApiError && error.code === code;
 
-test('what is there already is answered at once, without a promise', () => {
-  const { get, told } = around(
+test('a call whose steps are all synchronous returns no promise', () => {
+  const { get, observed } = pipelineWith(
     () => group,
-    () => anyone,
+    () => allowedCaller,
   );
   assert.equal(get(), group);
-  assert.deepEqual(told, { running: 0, codes: ['OK'], errors: [], infos: 0, looked: 0 });
+  assert.deepEqual(observed, { running: 0, codes: ['OK'], errors: [], infos: 0, debugCalls: 0 });
 });
 
 for (const [what, run, authenticate] of [
-  ['a caller', () => group, async () => anyone],
-  ['an operation', async () => group, () => anyone],
+  ['a caller', () => group, async () => allowedCaller],
+  ['an operation', async () => group, () => allowedCaller],
 ] as const) {
-  test(`${what} may take some time`, async () => {
-    const { get, told } = around(run, authenticate);
+  test(`${what} may be asynchronous`, async () => {
+    const { get, observed } = pipelineWith(run, authenticate);
     const answer = get();
     assert.ok(answer instanceof Promise);
-    assert.equal(told.running, 1);
+    assert.equal(observed.running, 1);
     assert.equal(await answer, group);
-    assert.deepEqual({ running: told.running, codes: told.codes }, { running: 0, codes: ['OK'] });
+    assert.deepEqual({ running: observed.running, codes: observed.codes }, { running: 0, codes: ['OK'] });
   });
 }
 
@@ -94,35 +94,35 @@ for (const [what, run] of [
     },
   ],
 ] as const) {
-  test(`an error ${what} stays inside, is logged, and the call is over`, async () => {
-    const { get, told } = around(run, () => anyone);
+  test(`an error ${what} is logged and not revealed, and the call ends`, async () => {
+    const { get, observed } = pipelineWith(run, () => allowedCaller);
     await assert.rejects(async () => get(), failsWith(Code.INTERNAL));
-    assert.match(String(told.errors), /secret/);
+    assert.match(String(observed.errors), /secret/);
     assert.deepEqual(
-      { running: told.running, codes: told.codes, infos: told.infos },
+      { running: observed.running, codes: observed.codes, infos: observed.infos },
       { running: 0, codes: ['INTERNAL'], infos: 1 },
     );
   });
 }
 
-test('a request without its required text is refused, and so is a caller who may not', async () => {
-  const allowed = around(
+test('a request without a required field and a caller without capabilities are refused', async () => {
+  const allowed = pipelineWith(
     () => group,
-    () => anyone,
+    () => allowedCaller,
   );
   assert.throws(() => allowed.get(''), failsWith(Code.INVALID_ARGUMENT));
-  const stranger = around(
+  const anonymous = pipelineWith(
     () => group,
     () => anonymousCaller,
   );
-  assert.throws(() => stranger.get(), failsWith(Code.PERMISSION_DENIED));
+  assert.throws(() => anonymous.get(), failsWith(Code.PERMISSION_DENIED));
 });
 
-test('an answer that takes too long is given up', async () => {
-  const { get, told } = around(
+test('a call that takes too long is given up', async () => {
+  const { get, observed } = pipelineWith(
     () => new Promise<Message>(() => {}),
-    () => anyone,
+    () => allowedCaller,
   );
   await assert.rejects(async () => get(), failsWith(Code.DEADLINE_EXCEEDED));
-  assert.deepEqual({ running: told.running, codes: told.codes }, { running: 0, codes: ['DEADLINE_EXCEEDED'] });
+  assert.deepEqual({ running: observed.running, codes: observed.codes }, { running: 0, codes: ['DEADLINE_EXCEEDED'] });
 });

@@ -10,8 +10,8 @@ import type { Dispatch, IncomingCall } from './call.ts';
 import { withDeadline } from './deadline.ts';
 import { isListStream, sendListStream } from './list-stream.ts';
 import type { CallObserver } from './observe.ts';
-import { validateRequest } from './validate.ts';
-import { runInTransaction, runWriteOperation, type WriteOperation } from './write.ts';
+import { runInTransaction, runWriteOperation, type WriteOperation } from './run-write.ts';
+import { validateRequest } from './validate-request.ts';
 
 /** Returns the caller who sent an `authorization` value. Throws UNAUTHENTICATED. */
 export type Authenticate = (authorization: string | undefined) => MaybePromise<Caller>;

@@ -32,6 +32,15 @@ export type State = Readonly<Record<string, unknown>>;
 /**
  * The declaration of a resource. From it the engine derives get, list, create, update and delete. Functions get the
  * message, so that everything the store derives follows from the message alone.
+ *
+ * To filter a list by a request field, declare under the name of the field:
+ * - `orders`, if lists are sorted by it too: one exact value, such as a name;
+ * - `facets`, if many resources share a value: lists of a value page as fast as the whole list;
+ * - `references`, if few resources share a value: cheaper to write;
+ * - `filters`, if the request field is not simply a value of a facet or reference, such as a search text;
+ * - `hidden`, for a flag that includes resources which lists omit;
+ * - `since`, for a lower bound of a time;
+ * - `lookupFilter`, for fields that name a few resources directly.
  */
 export interface ResourceSpec<S extends DescMessage, M extends Message = MessageShape<S>> {
   /** Singular, for messages to people and for the store: `role binding`. */
@@ -41,7 +50,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly schema: S;
   /** The kinds that can be its parent; ROOT when it needs none. */
   readonly parents: readonly string[];
-  /** Roles can be bound at it, so that it is visible to whoever reaches it. True for groups only. */
+  /** Roles can be bound at it, so that callers who reach it can see it. True for groups only. */
   readonly isScope?: boolean;
   /** Resources at the root are visible to everybody, as built-in roles are. */
   readonly rootIsPublic?: boolean;
@@ -81,7 +90,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly defaultOrder?: string;
   /** Filters by request field. For each ancestor and each value, the listing index holds a sorted list and its size. */
   readonly facets?: Readonly<Record<string, (message: M, state: State | undefined) => readonly string[]>>;
-  /** The orders in which the lists of facets are kept, where not all are worth their index rows. At least one. */
+  /** The orders in which the lists of facets are kept, if not all orders need index rows. At least one. */
   readonly facetOrders?: readonly string[];
   /** Filters by request field that do more than select the values of the facet or reference of the same name. */
   readonly filters?: Readonly<Record<string, FilterSpec>>;
@@ -90,7 +99,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   /** Lower bounds for a time, by request field: `{ updated_since: 'update_time' }`. */
   readonly since?: Readonly<Record<string, 'create_time' | 'update_time'>>;
   /** Filters that name a few resources by something other than their uid. */
-  readonly nameFilter?: NameFilter;
+  readonly lookupFilter?: LookupFilter;
 
   /** Finds the parent that a create request names, where the contract leaves the authorization to the handler. */
   resolveParent?(ctx: WriteContext, asked: string): MaybePromise<ParentUid>;
@@ -121,7 +130,7 @@ export type FilterSpec =
   | { readonly noneOf: string }
   | { allOf(text: string): readonly { readonly field: string; readonly values: readonly string[] }[] };
 
-export interface NameFilter {
+export interface LookupFilter {
   readonly fields: readonly string[];
   /** The uids within `reach` that a request names; undefined when it names none. */
   uids(db: Reader, request: Message, reach: readonly Uid[]): MaybePromise<readonly Uid[] | undefined>;
@@ -158,7 +167,7 @@ export interface Resource<S extends DescMessage = DescMessage> extends ResourceS
   };
 }
 
-/** The name under which `values` has the partition of a resource: a list with `hidden` resources is kept in partitions. */
+/** The facet that `hidden` adds. Its value is the flag that includes the resource in lists, or VISIBLE. */
 export const PARTITION = '#';
 
 /** The partition that every list includes. The others are named after the request field that includes them. */

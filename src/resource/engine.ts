@@ -16,8 +16,8 @@ export function createEngine(resources: readonly Resource[], pageTokens: PageTok
   for (const { kind, parents, cascade = [] } of resources) {
     const unknown = [...parents, ...cascade].find((other) => other !== ROOT && !kinds.has(other));
     if (unknown !== undefined) throw new Error(`resource ${kind} refers to the kind ${unknown}, which is not declared`);
-    const stranger = cascade.find((child) => !kinds.get(child)?.parents.includes(kind));
-    if (stranger !== undefined) throw new Error(`resource ${kind} cascades to ${stranger}, which is never its child`);
+    const unrelated = cascade.find((child) => !kinds.get(child)?.parents.includes(kind));
+    if (unrelated !== undefined) throw new Error(`resource ${kind} cascades to ${unrelated}, which is never its child`);
   }
   return { kinds, pageTokens };
 }

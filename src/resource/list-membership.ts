@@ -12,6 +12,9 @@ export interface ListMembership {
 export const scopeKey = (of: 'descendants' | 'children', uid: string): string =>
   `${of === 'children' ? 'c' : 'd'}:${uid}`;
 
+/** The facet of the list of all resources of a scope. */
+export const WHOLE_LIST = '';
+
 export const facetKey = (field: string, value: string): string => `${field}=${value}`;
 
 /** The lists of facets hold descendants; a filter for children is applied to those. Only the root has no such list. */
@@ -43,7 +46,7 @@ export function membershipsOf(resource: Resource): (stored: Stored) => ListMembe
     // In uid order, whole lists are read from the primary key. Of a list that is kept in partitions only the size is
     // stored: its entries are those of the partitions.
     const partitions = facetsOf(PARTITION, stored);
-    join(scopes.whole, '', partitions.length > 0 ? {} : keysIn(listOrders.whole, stored));
+    join(scopes.whole, WHOLE_LIST, partitions.length > 0 ? {} : keysIn(listOrders.whole, stored));
     for (const partition of partitions) join(scopes.whole, partition, keysIn(listOrders.partition, stored));
     const keys = keysIn(listOrders.facet, stored);
     for (const field of facetFields) for (const facet of facetsOf(field, stored)) join(scopes.facet, facet, keys);

@@ -8,6 +8,7 @@ import { reports } from './schema/0005-reports.ts';
 import type { Migration } from './schema/migration.ts';
 import type { Store, Transaction } from './store.ts';
 
+/** In order. To change the schema, append a migration; those that were released never change. */
 export const migrations: readonly Migration[] = [foundation, identity, registry, delivery, reports];
 
 /**

@@ -17,7 +17,7 @@ export interface Reader {
   readonly binaryCollation: string;
   /**
    * The table function that returns the elements of a JSON array. Only set on a database whose nested loop stops
-   * reading a sorted run of rows as soon as none of the rest can be on the page (resource/list/statements.ts).
+   * reading a sorted run of rows as soon as none of the rest can be on the page (resource/list/list-sql.ts).
    */
   readonly jsonElements?: string;
   /** Objects made from rows, on a database that reports which rows have changed. */

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { create, fromBinary } from '@bufbuild/protobuf';
 import { pollUntil as untilRight } from '../../test/support/poll-until.ts';
-import { anonymousCaller } from '../access/caller.ts';
+import { anonymousCaller } from '../access/create-caller.ts';
 import { ApiError, Code, invalid } from '../base/errors.ts';
 import { createLogger } from '../base/log.ts';
 import { type GroupList, GroupListSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';

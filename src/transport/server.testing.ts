@@ -16,8 +16,8 @@ import { files as contract, methodTable } from '../contract/method-table.ts';
 import type { Dispatch } from '../pipeline/call.ts';
 import { createGrpcServer } from './grpc/grpc.ts';
 import type { Limits } from './limits.ts';
-import { createListener, type Listener } from './listener.ts';
 import { openPort } from './port.ts';
+import { createProtocolRouter, type ProtocolRouter } from './protocol-router.ts';
 
 /** A self-signed certificate and its key for localhost and 127.0.0.1, valid until 2120. */
 export const tlsPair = { cert: testFile('tls/cert.pem'), key: testFile('tls/key.pem') };
@@ -29,7 +29,7 @@ function testFile(name: string): string {
 export const pong: Message = create(PingResponseSchema, { response: 'pong' });
 export const PING = '/chainguard.platform.ping.v2.PingService/Ping';
 
-export interface TestServer extends Listener {
+export interface TestServer extends ProtocolRouter {
   readonly port: number;
   readonly address: string;
 }
@@ -48,7 +48,7 @@ export interface TestServerOptions {
 }
 
 /**
- * Starts a listener on a free port that responds `hello` over HTTP and `pong` over gRPC. It is stopped after the test.
+ * Starts a router on a free port that responds `hello` over HTTP and `pong` over gRPC. It is stopped after the test.
  */
 export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
   let requests = 0;
@@ -59,7 +59,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   };
   const { http = (_, res) => res.end('hello'), call = async () => pong, files = contract } = options;
   const { tls, limits, maxMessageBytes, maxListBytes, maxConnectionMs } = options;
-  const listener = createListener({
+  const router = createProtocolRouter({
     ...common,
     http,
     grpc: createGrpcServer({
@@ -76,13 +76,13 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   });
   const opened = await openPort({ host: '127.0.0.1', port: options.port ?? 0 });
   const { port } = opened;
-  opened.serve(listener.accept);
-  const stop: Listener['stop'] = (graceMs) => {
+  opened.serve(router.accept);
+  const stop: ProtocolRouter['stop'] = (graceMs) => {
     opened.close();
-    return listener.stop(graceMs);
+    return router.stop(graceMs);
   };
   t.after(() => stop(0));
-  return { ...listener, stop, port, address: `127.0.0.1:${port}` };
+  return { ...router, stop, port, address: `127.0.0.1:${port}` };
 }
 
 export interface GrpcResponse {

@@ -8,16 +8,17 @@ import type { LoadOutcome, LoadTask } from '../../bench/lib/load-generator.ts';
 import { v8Flags } from '../../src/cli/v8-flags.ts';
 
 /**
- * How many times the processor time of a plain node:http server a request may take. It took 1.7 to 1.9 times in 2026, on
- * an idle and on a busy machine. So the test fails if a request takes about 20 percent more than that.
+ * How many times the processor time of a plain node:http server a request may take. Measured on two cores: 1.75 to 1.85
+ * times, and 1.88 to 2.04 beside two processes that use both cores. With 30 percent more work: 2.24 to 2.46.
  */
-const MAX_RATIO = 2.1;
-/** So many requests make V8 optimize the code that handles them. */
+const MAX_RATIO = 2.15;
+/** V8 has optimized the code after so many requests. */
 const WARM_UP_REQUESTS = 60_000;
+const BASELINE_WARM_UP_REQUESTS = 20_000;
 const ROUNDS = 40;
 const REQUESTS_PER_ROUND = 2_000;
-/** Enough that a server always has another request to handle. Waiting for requests takes processor time too. */
-const CONNECTIONS = 64;
+/** Enough that a server always has another request to handle: waiting for requests takes processor time too. */
+const CONNECTIONS = 32;
 
 interface OneRepoServer {
   readonly port: number;
@@ -63,12 +64,12 @@ async function measureRound(program: ChildProgram, port: number): Promise<number
 }
 
 /**
- * Compares the cheapest rounds of both servers. Processor time does not include the time that a process waits for a core.
- * But other processes evict its data from the caches of a core, so they make rounds more expensive, and never cheaper.
+ * Compares the cheapest round of each server. Processor time does not include the time that a process waits for a core,
+ * but other processes evict its data from the caches of the core. So other load makes most rounds more expensive.
  */
 test('a get over REST takes little more processor time than a plain HTTP server', { timeout: 200_000 }, async (t) => {
   await sendRequests(target.port, WARM_UP_REQUESTS);
-  await sendRequests(baselinePort, WARM_UP_REQUESTS);
+  await sendRequests(baselinePort, BASELINE_WARM_UP_REQUESTS);
   const costs: number[] = [];
   const baselineCosts: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {

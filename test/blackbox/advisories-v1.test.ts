@@ -18,7 +18,7 @@ import {
 } from '../../src/contract/gen/platform/vulnerabilities/v1/advisory.vulnerabilities_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
+import { newAdvisoryId } from '../../src/domains/advisories/advisory-id.ts';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';

@@ -13,7 +13,7 @@ import {
   ReviewState,
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
-import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
+import { newAdvisoryId } from '../../src/domains/advisories/advisory-id.ts';
 import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';

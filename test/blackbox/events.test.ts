@@ -41,7 +41,7 @@ for (const database of databases) {
     const sinks: TestSink[] = [];
     let server: TestServer;
     let store: Store;
-    // The tests of each wire advance the clock by a minute. Receivers accept timestamps from the past, not from the future.
+    // The tests of each wire advance the clock by a minute. Receivers refuse timestamps from the future.
     let skew = -2 * MINUTE;
     before(async () => {
       server = await startTestServer(database, { env, log, clock: () => Date.now() + skew });
@@ -165,7 +165,7 @@ for (const database of databases) {
           await rejects(api.call(createSubscription, one), Code.FAILED_PRECONDITION);
         });
 
-        test('a failed delivery is retried by the schedule with the same id, before later events of its subject', async () => {
+        test('a failed delivery is retried with the same id, before later events of its subject', async () => {
           const sink = await newSink();
           const parent = await newGroup(group);
           const child = await newGroup(parent);

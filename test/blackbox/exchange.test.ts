@@ -283,7 +283,7 @@ for (const database of databases) {
       });
     }
 
-    test('over HTTP: requests are a form, a query or JSON, and responses have exactly the documented keys', async () => {
+    test('over HTTP: a request is a form, query or JSON, and a response has exactly the documented keys', async () => {
       const request = { aud: server.url, scopes: server.organization, cap: 'groups.list' };
       const form = new URLSearchParams([...Object.entries(request), ['aud', 'them']]);
       const same = { aud: [server.url, 'them'], scopes: [server.organization], cap: ['groups.list'] };

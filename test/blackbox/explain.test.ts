@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { createCaller } from '../../src/access/caller.ts';
+import { createCaller } from '../../src/access/create-caller.ts';
 import { Code } from '../../src/base/errors.ts';
 import { parseUid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';

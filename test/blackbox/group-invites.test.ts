@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { durationFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { anonymousCaller } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/create-caller.ts';
 import { ApiError, Code } from '../../src/base/errors.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import { capabilitiesIn } from '../../src/contract/capabilities.ts';

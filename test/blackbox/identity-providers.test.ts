@@ -110,7 +110,7 @@ for (const database of databases) {
         return open(key, String(sealed), clientSecretContext(uid)).toString();
       };
 
-      test('an identity provider can be created, read, listed, updated and deleted, and never shows its secret', async () => {
+      test('a provider can be created, read, listed, updated and deleted, and never shows its secret', async () => {
         const provider = await make('life', { additionalScopes: ['email'], groupsClaim: 'groups', pkceEnabled: true });
         assert.match(provider.uid, new RegExp(`^${org}/[0-9a-f]{16}$`));
         assert.deepEqual(provider.createTime, provider.updateTime);
@@ -191,7 +191,7 @@ for (const database of databases) {
         await make('loopback', { issuer: 'http://127.0.0.1:9000' });
       });
 
-      test('the default role must exist at the group or an ancestor, and cannot be deleted while it is used', async () => {
+      test('the default role must exist at the group or an ancestor, and cannot be deleted', async () => {
         const refused = async (role: string) =>
           assert.deepEqual((await rejects(make('roles', {}, role), Code.INVALID_ARGUMENT)).fields, ['default_role']);
         await refused('nonsense');

@@ -147,7 +147,7 @@ for (const database of databases) {
       assert.deepEqual([code, stderr], [2, 'wharf: --format yaml writes a directory of files: give it with --to\n']);
     });
 
-    test(`${COUNT} advisories in ${FILES} files: a second import changes nothing, an edit changes one advisory`, async (t) => {
+    test(`${COUNT} advisories in ${FILES} files: only the edited advisory changes in a later import`, async (t) => {
       const group = await newGroup();
       const subdirectory = `yaml-${COUNT}`;
       for (const [name, text] of advisoryFiles(COUNT, FILES)) write(join(subdirectory, name), text);

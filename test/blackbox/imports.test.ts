@@ -7,7 +7,7 @@ import { AdvisoriesService } from '../../src/contract/gen/chainguard/platform/vu
 import { AdvisoryImportsService } from '../../src/contract/gen/wharfinger/imports/v1/advisories_pb.js';
 import type { Outcome } from '../../src/contract/gen/wharfinger/imports/v1/outcome_pb.js';
 import { VulnerabilityImportsService } from '../../src/contract/gen/wharfinger/imports/v1/vulnerabilities_pb.js';
-import { newAdvisoryId } from '../../src/domains/vulnerabilities/advisory-id.ts';
+import { newAdvisoryId } from '../../src/domains/advisories/advisory-id.ts';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { callerWithRole } from '../support/callers.ts';
 import { rejects } from '../support/rejects.ts';

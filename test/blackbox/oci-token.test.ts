@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openMasterKey } from '../../src/identity/master-key.ts';
-import { revokeKey } from '../../src/identity/tokens/key-rotation.ts';
+import { revokeKey } from '../../src/identity/tokens/rotate-and-revoke-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';

@@ -97,7 +97,7 @@ for (const database of databases) {
           assert.equal((await read(group, await provider.token('ci', audience))).uid, group);
         });
 
-        test('of two identities with equal claims the oldest is used, so that a login cannot be taken over', async () => {
+        test('of two identities with equal claims the older is used, so no login can be taken over', async () => {
           const audience = 'https://us.example.com/twins';
           const match = claimMatchFor('ci', { aud: { case: 'audience', value: audience } });
           const first = await newLogin(match);

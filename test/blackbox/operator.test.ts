@@ -52,7 +52,7 @@ onEveryDatabaseAndWire('the operator of a server', (fixture) => {
     await writeReadme(fixture.as(await caller.token()), uid, '# By somebody');
   });
 
-  test('an operator becomes operator of the organizations that it creates, and others become owner of theirs', async () => {
+  test('the creator of an organization becomes its operator if it is an operator, or else its owner', async () => {
     const founder = await registeredCaller(fixture.server, 'https://issuer.test');
     const roleBinding = { identityUid: founder.uid, roleUid: builtinRoleUid('owner') };
     await fixture.api.call(createRoleBinding, { parent: fixture.org, roleBinding });

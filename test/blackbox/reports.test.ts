@@ -71,7 +71,7 @@ onEveryDatabaseAndWire('vulnerability reports', (fixture) => {
     assert.equal(findings[4]?.severity, Severity.HIGH);
   });
 
-  test('a repeated import changes nothing, a newer scan is a new report, and another report of a scan replaces it', async () => {
+  test('a repeated import changes nothing, a newer scan is added, and a new report of a scan replaces it', async () => {
     const repo = await newScannedRepo(fixture);
     const { digest } = await repo.addImage('one');
     const found = [{ id: 'CVE-2026-1' }];

@@ -43,7 +43,7 @@ onEveryDatabaseAndWire('resolved vulnerabilities', (fixture) => {
     ]);
   };
 
-  test('vulnerabilities of the first image that the last one lacks are listed on the day of their removal', async () => {
+  test('vulnerabilities of the first image that the last one lacks are listed by day of removal', async () => {
     assert.deepEqual(await resolved('2026-08-02T00:00:00Z', '2026-08-06T00:00:00Z'), [
       ['2026-08-03', 'CVE-2026-1'],
       ['2026-08-05', 'CVE-2026-2'],

@@ -21,7 +21,7 @@ const ROUNDS = 20;
 for (const database of databases) {
   /** On SQLite both are the same server, because only one process can open the database. */
   const shared = database.name === 'PostgreSQL';
-  describe(`revocations take effect with the next request, on ${shared ? 'two servers with one PostgreSQL' : 'SQLite'}`, () => {
+  describe(`revocations take effect immediately, on ${shared ? 'two servers with one PostgreSQL' : 'SQLite'}`, () => {
     let first: TestServer;
     let second: TestServer;
     let owner: Client;

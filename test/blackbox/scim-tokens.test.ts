@@ -167,7 +167,7 @@ for (const database of databases) {
         assert.equal(events[0]?.bodyType, 'chainguard.platform.iam.v2.GenerateScimTokenResponse');
       });
 
-      test('there is one live token at a time, and an expired one can be replaced by generate or regenerate', async () => {
+      test('there is one live token at a time, and generate or regenerate replace an expired one', async () => {
         const uid = await make();
         const first = await generate(uid, { expireTime: inMs(MINUTE) });
         await rejects(generate(uid), Code.FAILED_PRECONDITION, (error) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { create, type DescMethodUnary, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
-import { anonymousCaller } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/create-caller.ts';
 import { createGrantCache } from '../../src/access/grant-cache.ts';
 import { type Code, unauthenticated } from '../../src/base/errors.ts';
 import { createMetrics } from '../../src/base/metrics.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { createCaller } from '../../src/access/caller.ts';
+import { createCaller } from '../../src/access/create-caller.ts';
 import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
@@ -14,7 +14,7 @@ import {
   ReviewState,
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
-import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
+import { advisories } from '../../src/domains/advisories/advisories.ts';
 import { defineResource, type Resource, type Stored } from '../../src/resource/definition.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
 import { createPageTokens } from '../../src/resource/list/page-token.ts';

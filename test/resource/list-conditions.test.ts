@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
-import { createCaller } from '../../src/access/caller.ts';
+import { createCaller } from '../../src/access/create-caller.ts';
 import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import { RepoSchema } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';

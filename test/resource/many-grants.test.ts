@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { createCaller } from '../../src/access/caller.ts';
+import { createCaller } from '../../src/access/create-caller.ts';
 import { newUid, parseUid, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
@@ -10,7 +10,7 @@ import {
   ListAdvisoriesRequestSchema,
 } from '../../src/contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
-import { advisories } from '../../src/domains/vulnerabilities/advisories.ts';
+import { advisories } from '../../src/domains/advisories/advisories.ts';
 import { createLister, type ListRequest } from '../../src/resource/list/list.ts';
 import { createPageTokens } from '../../src/resource/list/page-token.ts';
 import { insertAll } from '../../src/resource/write.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { anonymousCaller } from '../../src/access/caller.ts';
+import { anonymousCaller } from '../../src/access/create-caller.ts';
 import { newUid, ROOT } from '../../src/base/uid.ts';
 import { GroupSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import {

@@ -8,11 +8,11 @@ import { addExamples } from '../help.ts';
 import { openSource } from '../imports/import-source.ts';
 import { addImportOptions, type ImportOptions } from '../imports/options.ts';
 import { runImport } from '../imports/run-import.ts';
+import type { CommandSpec } from '../resource/command-spec.ts';
 import { addVerb } from '../resource/commands.ts';
-import type { ResourceSpec } from '../resource/spec.ts';
 import { addAdvisoryExport } from './export.ts';
 
-const advisories: ResourceSpec = {
+const advisories: CommandSpec = {
   name: 'advisories',
   resource: AdvisorySchema,
   columns: {

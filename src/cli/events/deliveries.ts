@@ -9,10 +9,10 @@ import { addExamples } from '../help.ts';
 import { optionParser } from '../option-value.ts';
 import { detailsText } from '../output/details.ts';
 import { print } from '../output/print.ts';
+import type { CommandSpec } from '../resource/command-spec.ts';
 import { addVerb } from '../resource/commands.ts';
-import type { ResourceSpec } from '../resource/spec.ts';
 
-const deliveries: ResourceSpec = {
+const deliveries: CommandSpec = {
   name: 'deliveries',
   resource: DeliverySchema,
   columns: {

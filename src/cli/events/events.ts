@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { SubscriptionSchema } from '../../contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { addExamples } from '../help.ts';
+import type { CommandSpec } from '../resource/command-spec.ts';
 import { addResource } from '../resource/commands.ts';
-import type { ResourceSpec } from '../resource/spec.ts';
 import { addDeliveries, addReplay } from './deliveries.ts';
 import { addListen } from './listen.ts';
 import { addSinkCommands } from './sinks.ts';
 
-const subscriptions: ResourceSpec = {
+const subscriptions: CommandSpec = {
   name: 'subscriptions',
   resource: SubscriptionSchema,
   columns: { UID: 'uid', SINK: 'sink', CREATED: 'createTime' },

@@ -10,13 +10,13 @@ import { addClientOptions, readContext } from '../client-options.ts';
 import { addExamples } from '../help.ts';
 import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
+import type { CommandSpec } from '../resource/command-spec.ts';
 import { addVerb } from '../resource/commands.ts';
-import type { ResourceSpec } from '../resource/spec.ts';
 import { addImport } from './import.ts';
 
 const ecosystems = EcosystemSchema.values.filter(({ number }) => number !== 0).map(({ name }) => name);
 
-const artifacts: ResourceSpec = {
+const artifacts: CommandSpec = {
   name: 'artifacts',
   resource: ArtifactSchema,
   columns: {
@@ -31,7 +31,7 @@ const artifacts: ResourceSpec = {
   examples: { list: '--ecosystems python --query django' },
 };
 
-const versions: ResourceSpec = {
+const versions: CommandSpec = {
   name: 'versions',
   resource: ArtifactVersionSchema,
   columns: { UID: 'uid', VERSION: 'version', SIZE: 'sizeBytes', CREATED: 'createTime', DESCRIPTION: 'description' },

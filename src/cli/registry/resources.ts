@@ -12,17 +12,17 @@ import type { ClientContext } from '../context.ts';
 import { addExamples } from '../help.ts';
 import { print } from '../output/print.ts';
 import { escapeForTerminal } from '../output/text.ts';
+import { type CommandSpec, verbs } from '../resource/command-spec.ts';
 import { addVerb } from '../resource/commands.ts';
-import { type ResourceSpec, verbs } from '../resource/spec.ts';
 
-const repos: ResourceSpec = {
+const repos: CommandSpec = {
   name: 'repos',
   resource: RepoSchema,
   columns: { UID: 'uid', NAME: 'name', DESCRIPTION: 'description', UPDATED: 'updateTime' },
   examples: { create: '--parent $GROUP --name app', update: '$ID --description "what it is for"' },
 };
 
-const readmes: ResourceSpec = {
+const readmes: CommandSpec = {
   name: 'readme',
   resource: RepoReadmeSchema,
   columns: { CONTENT: 'content' },
@@ -30,7 +30,7 @@ const readmes: ResourceSpec = {
   examples: { update: '$ID --content @README.md' },
 };
 
-const tags: ResourceSpec = {
+const tags: CommandSpec = {
   name: 'tags',
   resource: TagSchema,
   columns: { UID: 'uid', NAME: 'name', DIGEST: 'digest', DEPRECATED: 'deprecated', UPDATED: 'updateTime' },
@@ -40,14 +40,14 @@ const tags: ResourceSpec = {
   },
 };
 
-const architectures: ResourceSpec = {
+const architectures: CommandSpec = {
   name: 'architectures',
   resource: ArchitecturesSchema,
   columns: { ARCHITECTURES: 'architectures' },
   examples: { get: '$REPO sha256:…' },
 };
 
-const sizes: ResourceSpec = {
+const sizes: CommandSpec = {
   name: 'size',
   resource: SizeSchema,
   columns: { SIZE: 'size' },

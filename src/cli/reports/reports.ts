@@ -8,11 +8,11 @@ import { detailsText } from '../output/details.ts';
 import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
 import { columnsOf } from '../resource/columns.ts';
+import type { CommandSpec } from '../resource/command-spec.ts';
 import { addVerb } from '../resource/commands.ts';
-import type { ResourceSpec } from '../resource/spec.ts';
 import { addReportImport } from './import.ts';
 
-const reports: ResourceSpec = {
+const reports: CommandSpec = {
   name: 'reports',
   resource: ReportSchema,
   columns: {

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { formatValue } from '../output/text.ts';
-import type { ResourceSpec } from './spec.ts';
+import type { CommandSpec } from './command-spec.ts';
 
 /** Returns the header of a table and a function that formats a resource as a row. */
-export function columnsOf(columns: ResourceSpec['columns']): {
+export function columnsOf(columns: CommandSpec['columns']): {
   readonly header: readonly string[];
   readonly cells: (resource: JsonObject) => string[];
 } {

@@ -13,8 +13,8 @@ import {
   startFakeServer,
   temporaryDirectory,
 } from '../cli.testing.ts';
+import { methodOf } from './command-spec.ts';
 import { addResource } from './commands.ts';
-import { methodOf } from './spec.ts';
 
 const UID = `${'0'.repeat(40)}/${'1'.repeat(16)}`;
 const PARENT = '0'.repeat(40);

@@ -13,15 +13,15 @@ import { detailsText } from '../output/details.ts';
 import { print } from '../output/print.ts';
 import { tableText } from '../output/table.ts';
 import { columnsOf } from './columns.ts';
+import { type CommandSpec, listKey, methodOf, type VerbName, verbs } from './command-spec.ts';
 import { type FieldPath, protoPath, queryFieldPaths, resourceFieldPaths, routeVariables } from './field-paths.ts';
 import { addFlags, addShortFlags, applyShortFlags, descriptionOf, firstSentence, readFlags } from './flags.ts';
 import { listAll } from './list-all.ts';
 import { readBodyFile, setField } from './request-body.ts';
-import { listKey, methodOf, type ResourceSpec, type VerbName, verbs } from './spec.ts';
 
 /** Everything that is needed to build the command of a verb. */
 interface Verb {
-  readonly spec: ResourceSpec;
+  readonly spec: CommandSpec;
   readonly command: Command;
   readonly method: DescMethod;
   readonly routed: RoutedMethod;
@@ -31,7 +31,7 @@ interface Verb {
 }
 
 /** Adds the commands of a resource: those of list, get, create, update and delete that the contract has. */
-export function addResource(area: Command, spec: ResourceSpec): void {
+export function addResource(area: Command, spec: CommandSpec): void {
   const [service] = spec.resource.file.services;
   const parent = area.command(spec.name).description(service ? firstSentence(commentOn(service)) : spec.name);
   addExamples(parent, `wharf ${area.name()} ${spec.name} list`);
@@ -39,7 +39,7 @@ export function addResource(area: Command, spec: ResourceSpec): void {
 }
 
 /** Adds the command of one verb, if the contract has it. `name` is the name of the command. */
-export function addVerb(parent: Command, verb: VerbName, spec: ResourceSpec, name: string = verb): void {
+export function addVerb(parent: Command, verb: VerbName, spec: CommandSpec, name: string = verb): void {
   const method = methodOf(spec, verb);
   if (method === undefined) return;
   const command = parent.command(name).description(descriptionOf(method));
@@ -109,7 +109,7 @@ const progress = ({ terminal }: ClientContext) => ({
   },
 });
 
-function printList(context: ClientContext, { columns }: ResourceSpec, list: JsonObject, items: JsonObject[]): void {
+function printList(context: ClientContext, { columns }: CommandSpec, list: JsonObject, items: JsonObject[]): void {
   const { output, terminal } = context;
   const { header, cells } = columnsOf(columns);
   if (terminal.isInteractive) terminal.err(CLEAR_LINE);
@@ -190,13 +190,13 @@ function buildUpdate({ spec, command, method, routed, query, addVerbExamples }: 
   });
 }
 
-async function fetchCurrent(api: Api, spec: ResourceSpec, uid: string): Promise<JsonObject> {
+async function fetchCurrent(api: Api, spec: CommandSpec, uid: string): Promise<JsonObject> {
   const method = methodOf(spec, 'get');
   return method ? api.call(method, { path: [uid] }) : {};
 }
 
 /** Adds the flags for the request body and returns a function that builds it. Flags override --file. */
-function addBodyFlags(command: Command, spec: ResourceSpec, fieldPaths: readonly FieldPath[]) {
+function addBodyFlags(command: Command, spec: CommandSpec, fieldPaths: readonly FieldPath[]) {
   const { short = {}, files = [] } = spec;
   command.option(
     '--file <path>',

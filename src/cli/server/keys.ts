@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { type Config, flagOf, loadConfig, type Setting, settings } from '../../config.ts';
-import type * as Rotation from '../../identity/tokens/key-rotation.ts';
+import type * as Rotation from '../../identity/tokens/rotate-and-revoke-keys.ts';
 import type { Store } from '../../store/store.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
@@ -73,7 +73,7 @@ async function withKeys(command: Command, work: (context: KeyContext) => Promise
   const format = output ?? (await readConfig()).output ?? 'table';
   // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openStore } = await import('../../store/open.ts');
-  const rotation = await import('../../identity/tokens/key-rotation.ts');
+  const rotation = await import('../../identity/tokens/rotate-and-revoke-keys.ts');
   // Opening would create the database, and a wrong path would go unnoticed.
   if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
     throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);

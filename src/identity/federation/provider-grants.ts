@@ -1,4 +1,4 @@
-import type { Grant } from '../../access/caller.ts';
+import type { Grant } from '../../access/create-caller.ts';
 import { NO_CAPABILITIES } from '../../contract/capabilities.ts';
 import { mappedRoles } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
 import { capabilitiesOf } from '../../domains/iam/roles/roles.ts';

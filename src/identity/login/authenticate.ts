@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { createCaller } from '../../access/caller.ts';
+import { createCaller } from '../../access/create-caller.ts';
 import type { GrantCache } from '../../access/grant-cache.ts';
 import { narrowGrants } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';

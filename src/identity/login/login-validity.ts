@@ -33,7 +33,7 @@ export const credentialFingerprintOf = ({ relationship }: Identity): string =>
     .slice(0, 22);
 
 /**
- * Refuses a login that could not be repeated now, so that its tokens are revoked with it:
+ * Revokes tokens: each request and each refresh calls it, and it refuses a token whose login would not succeed now:
  *
  * - The identity was deleted.
  * - The identity accepts other credentials than at the time of the login.

@@ -5,7 +5,7 @@ import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { decodeJwt } from 'jose';
 import { databases } from '../../../test/support/databases.ts';
-import { anonymousCaller } from '../../access/caller.ts';
+import { anonymousCaller } from '../../access/create-caller.ts';
 import { Code, denied, unauthenticated } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { type Identity, IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';

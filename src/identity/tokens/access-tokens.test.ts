@@ -10,7 +10,7 @@ import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { type AccessTokenClaims, type AccessTokens, bearerToken, createAccessTokens } from './access-tokens.ts';
-import { revokeKey, rotateKeys } from './key-rotation.ts';
+import { revokeKey, rotateKeys } from './rotate-and-revoke-keys.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 const START = Date.UTC(2026, 0, 1) + 250;

@@ -12,8 +12,8 @@ import { createLru } from '../../base/lru.ts';
 import type { Uid } from '../../base/uid.ts';
 import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import type { LoginRecord, ProviderMembership } from '../login/login-validity.ts';
-import { ALGORITHM } from './key-rotation.ts';
 import { ACCESS_TOKEN_LIFETIME_MS } from './lifetimes.ts';
+import { ALGORITHM } from './rotate-and-revoke-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 /**

@@ -5,8 +5,8 @@ import { type JWK, jwtVerify, SignJWT } from 'jose';
 import { type DataLocation, databases } from '../../../test/support/databases.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
-import { ensureKey, listKeys, revokeKey, rotateKeys } from './key-rotation.ts';
 import { ACCESS_TOKEN_LIFETIME_MS, KEY_OVERLAP_MS } from './lifetimes.ts';
+import { ensureKey, listKeys, revokeKey, rotateKeys } from './rotate-and-revoke-keys.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 
 const START = Date.UTC(2026, 0, 1);

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { createLru } from '../../base/lru.ts';
 import { open } from '../../base/secretbox.ts';
 import type { Store } from '../../store/store.ts';
-import { ensureKey, FROM_CURRENT_KEY, sealContext } from './key-rotation.ts';
+import { ensureKey, FROM_CURRENT_KEY, sealContext } from './rotate-and-revoke-keys.ts';
 
 export interface SigningKey {
   readonly kid: string;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createChallenges } from './challenge.ts';
 import { formatScope, parseScope } from './scope.ts';
 
-test('scopes are read as Docker writes them', () => {
+test("scopes are parsed as Docker's specification defines them", () => {
   assert.deepEqual(parseScope('repository:a/b:pull'), { name: 'a/b', actions: ['pull'] });
   assert.deepEqual(parseScope('repository:a/b:push,pull'), { name: 'a/b', actions: ['pull', 'push'] });
   assert.deepEqual(parseScope('repository(plugin):a/b:pull,frobnicate'), { name: 'a/b', actions: ['pull'] });
@@ -21,7 +21,7 @@ test('scopes are read as Docker writes them', () => {
   assert.equal(formatScope({ name: 'a/b', actions: ['pull', 'push'] }), 'repository:a/b:pull,push');
 });
 
-test('a challenge asks for what the request needs', () => {
+test('a challenge names the scopes that the request needs', () => {
   const challenges = createChallenges('https://wharf.example.com:8443');
   const at = (...args: Parameters<typeof challenges.at>) => challenges.at(...args);
   const [head, none] = [

@@ -4,7 +4,12 @@ import { parseUid, type Uid } from '../../base/uid.ts';
 import { CreateRepoRequestSchema, ReposService } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
 import type { RunNested } from '../../pipeline/nested.ts';
-import { recordingEvents, runInTransaction, type TransactionContext, type WithEvents } from '../../pipeline/write.ts';
+import {
+  recordingEvents,
+  runInTransaction,
+  type TransactionContext,
+  type WithEvents,
+} from '../../pipeline/run-write.ts';
 import type { Store } from '../../store/store.ts';
 import type { PushTarget } from '../auth/repository-access.ts';
 import type { OciCall } from '../http/call.ts';

@@ -7,13 +7,13 @@ const key = randomBytes(32);
 const ids = createUploadIds(key);
 const id = randomUUID();
 
-test('a name is good where it was made, after a restart too', () => {
+test('an upload id is valid for its repo and caller, also after a restart', () => {
   const name = ids.write(id, 'repo', 'caller');
   assert.equal(ids.read(name, 'repo', 'caller'), id);
   assert.equal(createUploadIds(key).read(name, 'repo', 'caller'), id);
 });
 
-test('it is good nowhere else, for nobody else, and not altered', () => {
+test('an upload id is invalid for another repo or caller, or when altered', () => {
   const name = ids.write(id, 'repo', 'caller');
   assert.equal(ids.read(name, 'other', 'caller'), undefined);
   assert.equal(ids.read(name, 'repo', 'somebody'), undefined);

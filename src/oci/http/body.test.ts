@@ -43,7 +43,7 @@ async function all(source: AsyncIterable<Buffer>, pauseMs = 0): Promise<string> 
   return text;
 }
 
-test('a body that comes slowly but surely is taken, however long it takes in all', async (t) => {
+test('a slow body that makes progress is accepted, whatever its total time', async (t) => {
   const send = async (write: (piece: string) => void, end: () => void) => {
     for (let piece = 0; piece < 5; piece++) {
       write(String(piece));
@@ -54,7 +54,7 @@ test('a body that comes slowly but surely is taken, however long it takes in all
   assert.equal(await through(t, send, (req) => all(bodyChunks(req, STALL_MS))), '01234');
 });
 
-test('a body that stops coming breaks off', async (t) => {
+test('a body that stalls is aborted', async (t) => {
   const send = async (write: (piece: string) => void) => write('beginning');
   await assert.rejects(
     through(t, send, (req) => all(bodyChunks(req, STALL_MS))),
@@ -62,7 +62,7 @@ test('a body that stops coming breaks off', async (t) => {
   );
 });
 
-test('the time that the reader takes is its own', async (t) => {
+test('the time that the consumer takes does not count', async (t) => {
   const send = async (write: (piece: string) => void, end: () => void) => {
     write('at once');
     end();
@@ -70,7 +70,7 @@ test('the time that the reader takes is its own', async (t) => {
   assert.equal(await through(t, send, (req) => all(bodyChunks(req, STALL_MS), STALL_MS * 2)), 'at once');
 });
 
-test('a small body is read whole, a large one refused, a broken one too', async (t) => {
+test('a small body is read, a large or incomplete one is refused', async (t) => {
   const sending = (text: string) => async (write: (piece: string) => void, end: () => void) => {
     write(text);
     end();
@@ -90,7 +90,7 @@ test('a small body is read whole, a large one refused, a broken one too', async 
   );
 });
 
-test('memory is freed that a piece has to itself, and no other', () => {
+test('only memory that belongs to the chunk alone is freed', () => {
   const whole = Buffer.allocUnsafeSlow(64).fill(1);
   const part = Buffer.allocUnsafeSlow(64).fill(2);
   freeChunk(part.subarray(0, 32));

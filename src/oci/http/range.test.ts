@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { chunkRangeOf, rangeOf } from './range.ts';
 
-test('one range of bytes, in each of its forms', () => {
+test('every form of a single byte range is parsed', () => {
   assert.deepEqual(rangeOf('bytes=0-0', 10), { start: 0, end: 0 });
   assert.deepEqual(rangeOf('bytes=2-', 10), { start: 2, end: 9 });
   assert.deepEqual(rangeOf('bytes=-3', 10), { start: 7, end: 9 });
@@ -11,13 +11,13 @@ test('one range of bytes, in each of its forms', () => {
   assert.deepEqual(rangeOf('Bytes=5-99999999999999999999999', 10), { start: 5, end: 9 });
 });
 
-test('what is not one range of bytes asks for all of them', () => {
+test('other Range headers are ignored', () => {
   for (const header of [undefined, '', 'bytes', 'bytes=', 'bytes=-', 'lines=1-2', 'bytes=1-2,4-5', 'bytes=a-b']) {
     assert.equal(rangeOf(header, 10), undefined, header);
   }
 });
 
-test('a range outside of the blob is refused with its size', () => {
+test('a range outside of the blob is refused with the size of the blob', () => {
   for (const [header, size] of [
     ['bytes=10-', 10],
     ['bytes=5-2', 10],
@@ -29,7 +29,7 @@ test('a range outside of the blob is refused with its size', () => {
   }
 });
 
-test('whatever is asked for, a range lies within the blob', () => {
+test('an accepted range always lies within the blob', () => {
   const bound = fc.oneof(fc.constant(''), fc.nat(20).map(String), fc.constant('9'.repeat(30)));
   fc.assert(
     fc.property(bound, bound, fc.nat(20), (first, last, size) => {
@@ -44,7 +44,7 @@ test('whatever is asked for, a range lies within the blob', () => {
   );
 });
 
-test('the range of a chunk agrees with its length, and is written in no other way', () => {
+test('the Content-Range of a chunk must match its length', () => {
   assert.equal(chunkRangeOf(undefined, 5), undefined);
   assert.deepEqual(chunkRangeOf('0-4', 5), { start: 0, end: 4 });
   assert.deepEqual(chunkRangeOf('bytes 10-14/*', undefined), { start: 10, end: 14 });

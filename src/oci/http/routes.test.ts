@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRegistryPath, routeOf } from './routes.ts';
 
-test('a path is read from its end, so that a repo may have any name', () => {
+test('a path is parsed from its end, so that a repo may have any name', () => {
   assert.deepEqual(routeOf('/v2/'), { kind: 'version' });
   assert.deepEqual(routeOf('/v2'), { kind: 'version' });
   assert.deepEqual(routeOf('/v2/token'), { kind: 'token' });
@@ -27,7 +27,7 @@ test('a path is read from its end, so that a repo may have any name', () => {
   assert.deepEqual(routeOf('/v2/a/b/referrers/sha256:ab'), { kind: 'referrers', name: 'a/b', digest: 'sha256:ab' });
 });
 
-test('what leads nowhere is no route', () => {
+test('other paths have no route', () => {
   for (const path of [
     '/v2/a',
     '/v2/a/b',
@@ -40,7 +40,7 @@ test('what leads nowhere is no route', () => {
   }
 });
 
-test('only what is below /v2/ is ours', () => {
+test('only paths below /v2/ belong to the registry', () => {
   assert.ok(isRegistryPath('/v2') && isRegistryPath('/v2/') && isRegistryPath('/v2/x'));
   assert.ok(!isRegistryPath('/v2x') && !isRegistryPath('/registry/v2/repos') && !isRegistryPath('/'));
 });

@@ -21,7 +21,7 @@ async function answerOf(t: TestContext, copyTo: BlobReader['copyTo']) {
   return { body: res.toArray(), failure: failure.promise };
 }
 
-test('a blob is sent piece by piece', async (t) => {
+test('a blob is sent in chunks', async (t) => {
   const { body, failure } = await answerOf(t, async (sink) => {
     await sink(Buffer.from('a'));
     await sink(Buffer.from('b'));
@@ -30,7 +30,7 @@ test('a blob is sent piece by piece', async (t) => {
   assert.equal(await failure, undefined);
 });
 
-test('a blob that ends too early breaks the connection, at once', async (t) => {
+test('a blob that ends early breaks the connection immediately', async (t) => {
   const { body, failure } = await answerOf(t, async (sink) => {
     await sink(Buffer.from('a'));
     throw new Error('the disk is gone');

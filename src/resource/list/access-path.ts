@@ -1,10 +1,11 @@
 import { descendantRange, ROOT } from '../../base/uid.ts';
 import type { Resource } from '../definition.ts';
+import { WHOLE_LIST } from '../list-membership.ts';
 import type { Filter } from './conditions.ts';
 import type { IndexCounts } from './index-counts.ts';
 import type { IndexList, IndexLists } from './index-lists.ts';
-import { facetKeysOf, type IndexQuery } from './index-query.ts';
 import type { ListCheck, Scan } from './scan.ts';
+import { facetKeysOf, type SplitConditions } from './split-conditions.ts';
 import type { Collection } from './visible-range.ts';
 
 /** The index by which rows are found. All conditions that the index does not cover are checked for each row. */
@@ -21,7 +22,7 @@ export type AccessPath =
 /** What is known about a list before any of its rows is read. */
 export interface ListStatistics {
   readonly resource: Resource;
-  readonly query: IndexQuery;
+  readonly query: SplitConditions;
   readonly lists: IndexLists;
   readonly counts: IndexCounts;
 }
@@ -63,14 +64,14 @@ export function pagePath(
 }
 
 /** Few rows have the same sort key or the same value of a reference, so no other path can be better. */
-function exactMatchPath({ equalKeys, referenceFilters }: IndexQuery): AccessPath | undefined {
+function exactMatchPath({ equalKeys, referenceFilters }: SplitConditions): AccessPath | undefined {
   const [equalKey] = equalKeys;
   if (equalKey) return { by: 'unfiltered list', sort: equalKey.field };
   const filter = referenceFilters.find(({ excludes }) => !excludes);
   return filter && { by: 'reference', filter };
 }
 
-const uidOrderPath = ({ partitionFilter }: IndexQuery): AccessPath =>
+const uidOrderPath = ({ partitionFilter }: SplitConditions): AccessPath =>
   partitionFilter ? { by: 'unfiltered list', sort: 'uid' } : { by: 'primary key' };
 
 /** The order of facet lists in which a single row is looked up. */
@@ -80,7 +81,7 @@ const lookupOrder = ({ listOrders }: Resource): string => listOrders.facet[0] ??
 export function scansOf(path: AccessPath, statistics: ListStatistics, collection: Collection): Scan[] {
   const { query, lists } = statistics;
   const { of, uid } = collection;
-  if (!lists.listOf(collection, '')?.n) return [];
+  if (!lists.listOf(collection, WHOLE_LIST)?.n) return [];
   const checks = checksOf(path, statistics, collection);
   if (checks.some((check) => !check.excludes && check.lists.every((list) => list === null))) return [];
 

@@ -2,7 +2,7 @@ import type { Uid } from '../../base/uid.ts';
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
 import { facetKey, scopeKey } from '../list-membership.ts';
-import { padToPowerOfTwo } from './pad.ts';
+import { padToPowerOfTwo } from './pad-to-power-of-two.ts';
 
 /** A value of a facet, and the number of resources that have it, summed over the scopes. */
 export interface FacetValue {

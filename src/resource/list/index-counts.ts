@@ -1,6 +1,6 @@
 import type { Filter } from './conditions.ts';
 import type { IndexLists } from './index-lists.ts';
-import { facetKeysOf, type IndexQuery } from './index-query.ts';
+import { facetKeysOf, type SplitConditions } from './split-conditions.ts';
 import type { CollectionRange } from './visible-range.ts';
 
 /** Row counts that the sizes of lists give without reading rows. */
@@ -14,7 +14,7 @@ export interface IndexCounts {
 }
 
 export function countFromIndex(
-  query: IndexQuery,
+  query: SplitConditions,
   { collections, excludedUid }: CollectionRange,
   lists: IndexLists,
 ): IndexCounts {

@@ -1,7 +1,7 @@
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { facetScopeKey, scopeKey } from '../list-membership.ts';
-import { padToPowerOfTwo } from './pad.ts';
+import { facetScopeKey, scopeKey, WHOLE_LIST } from '../list-membership.ts';
+import { padToPowerOfTwo } from './pad-to-power-of-two.ts';
 import type { Collection } from './visible-range.ts';
 
 /** A list of the listing index, with its size. */
@@ -34,7 +34,7 @@ export async function findIndexLists(
   facets: readonly string[],
 ): Promise<IndexLists> {
   const scopes = new Set(collections.flatMap(({ of, uid }) => [scopeKey(of, uid), facetScopeKey(uid)]));
-  const facetParams = padToPowerOfTwo([...new Set(['', ...facets])]);
+  const facetParams = padToPowerOfTwo([...new Set([WHOLE_LIST, ...facets])]);
   const found = new Map<string, IndexList>();
   for (let at = 0; at < scopes.size; at += SCOPES_PER_STATEMENT) {
     const scopeParams = padToPowerOfTwo([...scopes].slice(at, at + SCOPES_PER_STATEMENT));
@@ -47,7 +47,7 @@ export async function findIndexLists(
   return {
     listOf,
     facetListOf,
-    hasAllDescendants: (collection) => listOf(collection, '')?.n === facetListOf(collection.uid, '')?.n,
+    hasAllDescendants: (collection) => listOf(collection, WHOLE_LIST)?.n === facetListOf(collection.uid, WHOLE_LIST)?.n,
   };
 }
 

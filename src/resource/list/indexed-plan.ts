@@ -5,14 +5,14 @@ import { type AccessPath, countPath, pagePath, scansOf } from './access-path.ts'
 import type { ListConditions } from './conditions.ts';
 import { countFromIndex } from './index-counts.ts';
 import { findIndexLists } from './index-lists.ts';
-import { facetKeysOf, indexQuery } from './index-query.ts';
+import { countStatement, pageStatement, queryValues, type ScanQuery } from './list-sql.ts';
 import { type Order, UNORDERED } from './order.ts';
 import { type CountedTotal, type Cursor, fingerprint } from './page-token.ts';
 import { comparePageRows, type ListPlan, type PageRow } from './plan.ts';
 import { pruneScans } from './prune-scans.ts';
 import { divideIntoStatements, startAtCursor } from './scan.ts';
 import { canLoop } from './scan-sql.ts';
-import { countStatement, pageStatement, queryValues, type ScanQuery } from './statements.ts';
+import { facetKeysOf, splitConditions } from './split-conditions.ts';
 import type { Collection, CollectionRange } from './visible-range.ts';
 
 /** The most rows per scan with which sorting the union of several scans is cheaper than merging them. */
@@ -28,7 +28,7 @@ export async function indexedPlan(
   /** The total that a page token has, from an earlier page of the same list. */
   earlierTotal?: CountedTotal,
 ): Promise<ListPlan> {
-  const query = indexQuery(resource, conditions);
+  const query = splitConditions(resource, conditions);
   const { equalKeys, since, facetFilters, referenceFilters, unfilteredFacets } = query;
   const facets = [...unfilteredFacets, ...facetFilters.flatMap(facetKeysOf)];
   const lists = await findIndexLists(db, resource, collections, facets);

@@ -26,11 +26,11 @@ import { type VisibleRange, visibleRange } from './visible-range.ts';
  *    or a few uids.
  * 4. A plan (plan.ts) counts the list and reads the page. A few uids are read and sorted in memory (uid-list-plan.ts).
  *    Collections are read by the listing index (indexed-plan.ts):
- *    - index-query.ts divides the conditions by the kind of index that serves them.
+ *    - split-conditions.ts divides the conditions by the kind of index that serves them.
  *    - index-lists.ts finds the lists of the listing index, and index-counts.ts counts rows from their sizes.
  *    - access-path.ts chooses the index and returns the scans (scan.ts), which are ranges of that index.
  *    - prune-scans.ts drops scans that cannot have a row on the page.
- *    - statements.ts makes the SQL that reads and merges the scans, with that of each scan from scan-sql.ts.
+ *    - list-sql.ts makes the SQL that reads and merges the scans, with that of each scan from scan-sql.ts.
  * 5. This file decodes the rows and issues the next page token.
  */
 
@@ -68,7 +68,7 @@ export function createLister<S extends DescMessage>(
   pageTokens: PageTokens,
   fixedFilters: readonly Filter[] = [],
 ): Lister<MessageShape<S>> {
-  const { listedUnder, nameFilter } = resource;
+  const { listedUnder, lookupFilter: nameFilter } = resource;
   const nameFields = input.fields.filter(({ name }) => nameFilter?.fields.includes(name));
   const filterFields = input.fields.filter((field) => {
     return !STANDARD_FIELDS.has(field.name) && field.name !== listedUnder && !nameFields.includes(field);
@@ -132,8 +132,8 @@ function messagesOf<S extends DescMessage>(
 const EMPTY_RANGE: VisibleRange = { uids: [] };
 
 /**
- * Whether a uid can be the parent of such resources. The children of a parent that cannot nest are read as its
- * descendants, which would be wrong for an ancestor of such a parent.
+ * Whether a uid can be the parent of such resources. For a kind without nesting, such as tags, children are read as
+ * descendants. For a uid above the real parent, such as a group, that would return grandchildren.
  */
 async function canHaveChildren(db: Reader, resource: Resource, uid: string | undefined): Promise<boolean> {
   if (resource.nests || !uid) return true;

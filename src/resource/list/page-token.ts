@@ -17,7 +17,7 @@ export interface CountedTotal {
 
 export interface PageTokens {
   issue(cursor: Cursor, query: string, now: number): string;
-  /** Returns undefined if the token has expired: the list then starts over (spec section 4, rule 3). */
+  /** Returns undefined if the token has expired: as the API specifies, the list then starts over. */
   read(token: string, query: string, now: number): Cursor | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { Reader, Value } from '../../store/store.ts';
+import { firstRowsStatement, queryValues, type ScanQuery } from './list-sql.ts';
 import { comparePageRows, type PageRow } from './plan.ts';
 import { divideIntoStatements } from './scan.ts';
-import { firstRowsStatement, queryValues, type ScanQuery } from './statements.ts';
 
 interface FirstRow extends PageRow {
   /** The number of its scan. */

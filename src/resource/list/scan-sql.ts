@@ -1,6 +1,6 @@
 import type { Filter } from './conditions.ts';
 import type { Order } from './order.ts';
-import { padToPowerOfTwo } from './pad.ts';
+import { padToPowerOfTwo } from './pad-to-power-of-two.ts';
 import type { ListCheck, Scan } from './scan.ts';
 
 /** Returns the placeholder `$n` of a named parameter. Equal names are one parameter. */

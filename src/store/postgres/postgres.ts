@@ -6,7 +6,7 @@ import { createStatementPreparer, rethrow } from './connection.ts';
 import { createReads } from './reads.ts';
 import { BINARY_COLLATION } from './transaction.ts';
 import { valueTypes } from './types.ts';
-import { createWrites } from './writes.ts';
+import { createWriteGrouper } from './write-grouper.ts';
 
 export interface PostgresOptions {
   /** The most connections that this server opens. */
@@ -26,7 +26,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pool = createPool(url, options);
   const preparer = createStatementPreparer();
   const reads = createReads((query) => pool.query(query).catch(rethrow), preparer);
-  const write = createWrites(pool, preparer);
+  const write = createWriteGrouper(pool, preparer);
   const runningWrites = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 

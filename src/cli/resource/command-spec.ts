@@ -2,7 +2,7 @@ import type { DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/p
 import type { Api } from '../client/api.ts';
 
 /** The parts of a resource's commands that cannot be derived from the contract. */
-export interface ResourceSpec {
+export interface CommandSpec {
   /** The name of the command, such as `role-bindings` in `wharf iam role-bindings list`. */
   readonly name: string;
   readonly resource: DescMessage;
@@ -31,7 +31,7 @@ export const verbs = ['list', 'get', 'create', 'update', 'delete'] as const;
 export type VerbName = (typeof verbs)[number];
 
 /** Returns the method of a verb, undefined if the contract has none. */
-export function methodOf({ resource }: ResourceSpec, verb: VerbName): DescMethod | undefined {
+export function methodOf({ resource }: CommandSpec, verb: VerbName): DescMethod | undefined {
   const methods = resource.file.services.flatMap((service) => service.methods);
   if (verb === 'list') {
     return methods.find(({ name, output }) => name.startsWith('List') && listKey(output, resource) !== undefined);

@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Operation, ReadContext, WriteContext } from '../resource/operation.ts';
 import type { Store, WriteOptions } from '../store/store.ts';
-import { type AnyEventFacts, recordEvent } from './event.ts';
+import { type AnyEventFacts, recordEvent } from './record-event.ts';
 
 export type WriteOperation = Extract<Operation, { readonly mode: 'write' }>;
 

@@ -1,30 +1,30 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
-import { invalid } from '../../../base/errors.ts';
-import { isWithin, type Uid } from '../../../base/uid.ts';
+import { invalid } from '../../base/errors.ts';
+import { isWithin, type Uid } from '../../base/uid.ts';
 import {
   type Document,
   DocumentSchema,
   type ListDocumentsRequest,
   ListDocumentsResponseSchema,
   SecurityAdvisoryService,
-} from '../../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
-import { AdvisorySchema } from '../../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+} from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
+import { AdvisorySchema } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import {
   createFacetReader,
   type FacetReader,
   type FacetValue,
   type ValueWindow,
-} from '../../../resource/list/facet-reader.ts';
-import { pageSize } from '../../../resource/list/list.ts';
-import type { PageTokens } from '../../../resource/list/page-token.ts';
-import { compareBytes } from '../../../resource/list/plan.ts';
-import { type Operations, type ReadContext, readOperation } from '../../../resource/operation.ts';
-import { findAll, findUidsReferringAny } from '../../../resource/read.ts';
-import type { Reader } from '../../../store/store.ts';
-import { advisories } from '../../vulnerabilities/advisories.ts';
-import { idKeysInAnyRole } from '../../vulnerabilities/advisory-search.ts';
-import type { ReadableGroups } from '../readable-groups.ts';
+} from '../../resource/list/facet-reader.ts';
+import { pageSize } from '../../resource/list/list.ts';
+import type { PageTokens } from '../../resource/list/page-token.ts';
+import { compareBytes } from '../../resource/list/plan.ts';
+import { type Operations, type ReadContext, readOperation } from '../../resource/operation.ts';
+import { findAll, findUidsReferringAny } from '../../resource/read.ts';
+import type { Reader } from '../../store/store.ts';
+import { advisories } from '../advisories/advisories.ts';
+import { idKeysInAnyRole } from '../advisories/advisory-search.ts';
 import { toDocumentAdvisory } from './document.ts';
+import type { ReadableGroups } from './readable-groups.ts';
 
 const MAX_CVES = 100;
 /** A page ends early when it has this many advisories. A single document is always complete. */

@@ -3,13 +3,13 @@ import { ScalarType } from '@bufbuild/protobuf';
 import { DurationSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { isInputOnly, isOutputOnly, isRequired } from '../../contract/field-behavior.ts';
 import { files } from '../../contract/method-table.ts';
-import { methodOf, type ResourceSpec } from './spec.ts';
+import { type CommandSpec, methodOf } from './command-spec.ts';
 
 /** How many fields besides uid and create time a list shows. */
 const MAX_COLUMNS = 4;
 
 /** Describes the commands of a resource from the contract alone. */
-export function deriveSpec(typeName: string): ResourceSpec {
+export function defaultCommandSpec(typeName: string): CommandSpec {
   const resource = files.flatMap((file) => file.messages).find((message) => message.typeName === typeName);
   if (!resource) throw new Error(`contract: there is no message ${typeName}`);
   const examples = { list: '-o json', create: exampleFor(resource) };
@@ -18,7 +18,7 @@ export function deriveSpec(typeName: string): ResourceSpec {
   return { ...spec, name: kebabCase(list?.name.replace(/^List/, '') ?? resource.name) };
 }
 
-function columnsFor({ fields }: DescMessage): ResourceSpec['columns'] {
+function columnsFor({ fields }: DescMessage): CommandSpec['columns'] {
   const shown = fields.filter((field) => isShort(field) && !isInputOnly(field) && !isStandard(field));
   const columns = shown.slice(0, MAX_COLUMNS).map((field) => [headerOf(field), field.jsonName] as const);
   const has = (name: string): boolean => fields.some((field) => field.name === name);

@@ -9,14 +9,14 @@ import { detectProtocol, type Protocol } from './protocol-detection.ts';
 
 const STOP_GRACE_MS = 10_000;
 
-export interface ListenerOptions {
+export interface ProtocolRouterOptions {
   readonly http: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
   readonly grpc: {
     accept(socket: Socket): void;
     /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
     stop(closed: Promise<void>): Promise<void>;
   };
-  /** PEM texts. Without them the listener serves plaintext. */
+  /** PEM texts. Without them it serves plaintext. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly limits?: Limits;
   readonly serviceDomain: string;
@@ -24,7 +24,7 @@ export interface ListenerOptions {
   readonly log: Log;
 }
 
-export interface Listener {
+export interface ProtocolRouter {
   /** Serves a connection that a port has accepted. */
   accept(socket: Socket): void;
   /** Waits for running requests, and closes the remaining connections after the grace. */
@@ -32,7 +32,7 @@ export interface Listener {
 }
 
 /** Serves HTTP/1.1 and gRPC on the connections of one port. */
-export function createListener(options: ListenerOptions): Listener {
+export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRouter {
   const { grpc, tls, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
   const http = createHttpServer({ handle: options.http, limits, serviceDomain, newRequestId });
   /** All open connections, including those in a TLS handshake. */

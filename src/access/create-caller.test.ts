@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { newUid, parseUid, ROOT, type Uid } from '../base/uid.ts';
 import { capabilitySetOf } from '../contract/capabilities.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import { anonymousCaller, createCaller } from './caller.ts';
+import { anonymousCaller, createCaller } from './create-caller.ts';
 
 const LIST = [Capability.CAP_IAM_GROUPS_LIST];
 const BOTH = [...LIST, Capability.CAP_IAM_GROUPS_CREATE];

@@ -14,7 +14,7 @@ import { CallError, type Client, wires } from '../support/wires.ts';
 
 const ROLES = ['owner', 'editor', 'viewer', 'console_viewer', 'registry.pull'] as const;
 
-/** Unscoped in the contract, yet checked by their handlers at the uid that the request names. */
+/** Unscoped in the contract, but their operations check capabilities at the uid in the request. */
 const CHECKED_BY_HANDLER = new Set([
   'chainguard.platform.iam.v2.GroupsService/CreateGroup',
   'chainguard.platform.iam.v2.RolesService/GetRole',

@@ -1,9 +1,9 @@
 import { PARTITION, type Resource, VISIBLE } from '../definition.ts';
-import { facetKey } from '../list-membership.ts';
+import { facetKey, WHOLE_LIST } from '../list-membership.ts';
 import type { Filter, KeyCondition, ListConditions } from './conditions.ts';
 
 /** The conditions of a list, divided by how the listing index serves them. */
-export interface IndexQuery {
+export interface SplitConditions {
   /** Sort keys that rows must have. */
   readonly equalKeys: readonly KeyCondition[];
   /** The lower bound of a sort key. */
@@ -12,11 +12,11 @@ export interface IndexQuery {
   readonly referenceFilters: readonly Filter[];
   /** The partitions that the list includes; undefined for all. */
   readonly partitionFilter: Filter | undefined;
-  /** The facets whose lists have all rows of the partitions, each row once: `''`, or one facet per partition. */
+  /** The lists that together have all rows of the wanted partitions, each row once: WHOLE_LIST, or one per partition. */
   readonly unfilteredFacets: readonly string[];
 }
 
-export function indexQuery(resource: Resource, { filters, partitions, since }: ListConditions): IndexQuery {
+export function splitConditions(resource: Resource, { filters, partitions, since }: ListConditions): SplitConditions {
   const { sortKeys, facets = {}, hidden } = resource;
   const keyFilters = filters.filter(({ field }) => field in sortKeys);
   const facetFilters = filters.filter((filter) => !keyFilters.includes(filter) && filter.field in facets);
@@ -27,7 +27,7 @@ export function indexQuery(resource: Resource, { filters, partitions, since }: L
     facetFilters,
     referenceFilters: filters.filter((filter) => !keyFilters.includes(filter) && !facetFilters.includes(filter)),
     partitionFilter: partitions && { field: PARTITION, values: partitions },
-    unfilteredFacets: included?.map((partition) => facetKey(PARTITION, partition)) ?? [''],
+    unfilteredFacets: included?.map((partition) => facetKey(PARTITION, partition)) ?? [WHOLE_LIST],
   };
 }
 

@@ -3,12 +3,13 @@ import { SecurityAdvisoryService } from '../../contract/gen/chainguard/platform/
 import type { Engine } from '../../resource/engine.ts';
 import { type Operations, readOf, readOperation } from '../../resource/operation.ts';
 import { standardOperations } from '../../resource/standard-methods.ts';
-import { documentOperations } from './documents/list-documents.ts';
+import { documentOperations } from './list-documents.ts';
 import { createReadableGroups, withReach } from './readable-groups.ts';
 import { vulnerabilityMetadata } from './vulnerability-metadata.ts';
 
-// This folder serves the API domain `advisory`, which has vulnerability metadata and documents. A document is a view of
-// the advisories of a package. The advisories are in the folder `vulnerabilities`, which serves the domain of that name.
+// This folder serves the API domain `advisory`, which has documents and vulnerability metadata. A document is a view of
+// the advisories of a package. The advisories themselves are in the folder `advisories`, which serves the API domain
+// `vulnerabilities`.
 
 const { listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 

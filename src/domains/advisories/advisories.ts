@@ -1,11 +1,11 @@
 import { rootOf } from '../../base/uid.ts';
 import { AdvisorySchema } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { defineResource, timestampKey } from '../../resource/definition.ts';
+import { eventTypeOf } from './advisory-event-types.ts';
 import { idKey, idKeysOf, searchWordsOf, toSearchFilters } from './advisory-search.ts';
-import { eventTypeOf } from './event-types.ts';
 
-// This folder serves the API domain `vulnerabilities`, which has the advisories. The folder `advisory` serves the API
-// domain of that name, which has vulnerability metadata and documents.
+// This folder serves the API domain `vulnerabilities`, which has advisories. The folder `advisory-documents` serves the API
+// domain `advisory`, which has documents and vulnerability metadata.
 
 /** An advisory: how a vulnerability affects an artifact. v2 only reads advisories; imports and v1 write them. */
 export const advisories = defineResource({

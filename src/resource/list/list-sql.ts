@@ -2,7 +2,7 @@ import { createLru } from '../../base/lru.ts';
 import type { Value } from '../../store/store.ts';
 import type { Filter, KeyCondition } from './conditions.ts';
 import { type Order, UNORDERED } from './order.ts';
-import { padToPowerOfTwo } from './pad.ts';
+import { padToPowerOfTwo } from './pad-to-power-of-two.ts';
 import type { Scan } from './scan.ts';
 import {
   listCondition,

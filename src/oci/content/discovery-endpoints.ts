@@ -22,7 +22,7 @@ interface Page {
 
 const EMPTY: Page = { manifests: [] };
 
-export function createDiscovery(access: RepositoryAccess) {
+export function createDiscoveryEndpoints(access: RepositoryAccess) {
   async function tags(call: OciCall, { name }: RouteOf<'tags'>): Promise<OciResponse> {
     const limit = pageSize(call.query.get('n'));
     const after = call.query.get('last') ?? '';

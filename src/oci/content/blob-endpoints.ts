@@ -4,7 +4,7 @@ import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { RegistryError } from '../../domains/registry/errors.ts';
 import { type BlobLink, findBlobLink, linkBlob, unlinkBlob } from '../../domains/registry/manifests/blob-links.ts';
 import { findManifestLinkedTo } from '../../domains/registry/manifests/manifest-links.ts';
-import { recordingEvents, runInTransaction } from '../../pipeline/write.ts';
+import { recordingEvents, runInTransaction } from '../../pipeline/run-write.ts';
 import type { Reader, Store } from '../../store/store.ts';
 import type { RepositoryAccess } from '../auth/repository-access.ts';
 import { cacheHeaders, isNotModified } from '../http/caching.ts';
@@ -15,7 +15,7 @@ import { requireDigest } from '../names.ts';
 import type { PullLog } from '../pull-log.ts';
 import { pullEvent, registryEvent } from '../push-pull-events.ts';
 
-export interface BlobsOptions {
+export interface BlobEndpointsOptions {
   readonly store: Store;
   readonly blobs: Pick<Blobs, 'open' | 'stat'>;
   readonly access: RepositoryAccess;
@@ -32,7 +32,7 @@ const PUSH = [Capability.CAP_MANIFEST_CREATE];
  */
 const RENEW_AFTER_MS = 15 * 60_000;
 
-export function createBlobs({ store, blobs, access, pulls }: BlobsOptions) {
+export function createBlobEndpoints({ store, blobs, access, pulls }: BlobEndpointsOptions) {
   async function requireLink(db: Reader, repo: string, digest: string): Promise<BlobLink> {
     const link = await findBlobLink(db, repo, digest);
     if (!link) throw unknown(digest);

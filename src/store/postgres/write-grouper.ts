@@ -4,8 +4,8 @@ import type { MaybePromise } from '../../base/maybe-promise.ts';
 import type { Transaction, WriteOptions } from '../store.ts';
 import { type StatementPreparer, takeConnection } from './connection.ts';
 import { isConflict } from './errors.ts';
+import { type MemberOutcome, runGroup, type Work } from './run-write-group.ts';
 import { runTransaction } from './transaction.ts';
-import { type MemberOutcome, runGroup, type Work } from './write-group.ts';
 
 const MAX_TRIES = 5;
 /** Two, so that the members of one group run while the commit of another one waits for the disk. */
@@ -27,7 +27,7 @@ export type Write = <T>(work: (tx: Transaction) => MaybePromise<T>, options?: Wr
  * than transactions commit are grouped: a group is one transaction, so it updates shared counters once and waits for
  * the disk once.
  */
-export function createWrites(pool: pg.Pool, preparer: StatementPreparer): Write {
+export function createWriteGrouper(pool: pg.Pool, preparer: StatementPreparer): Write {
   let pending: PendingWrite[] = [];
   let freeGroups = MAX_GROUPS;
   let isScheduled = false;

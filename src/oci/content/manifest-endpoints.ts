@@ -17,9 +17,9 @@ import {
 } from '../../domains/registry/manifests/manifests.ts';
 import { createBlobReader } from '../../domains/registry/manifests/read-blob.ts';
 import { findTagForUpdate, findTagsForUpdate } from '../../domains/registry/tags/tag-targets.ts';
-import type { AnyEventFacts } from '../../pipeline/event.ts';
 import type { RunNested } from '../../pipeline/nested.ts';
-import { recordingEvents, runInTransaction, type TransactionContext } from '../../pipeline/write.ts';
+import type { AnyEventFacts } from '../../pipeline/record-event.ts';
+import { recordingEvents, runInTransaction, type TransactionContext } from '../../pipeline/run-write.ts';
 import { requireCapabilities } from '../../resource/require-capabilities.ts';
 import type { Reader, Store, Transaction } from '../../store/store.ts';
 import type { RepositoryAccess } from '../auth/repository-access.ts';
@@ -33,7 +33,7 @@ import { pullEvent, registryEvent } from '../push-pull-events.ts';
 import type { createAttachedReports } from './attached-reports.ts';
 import type { WriteToRepo } from './create-repo-on-push.ts';
 
-export interface ManifestsOptions {
+export interface ManifestEndpointsOptions {
   readonly store: Store;
   readonly blobs: Pick<Blobs, 'open'>;
   readonly access: RepositoryAccess;
@@ -54,7 +54,7 @@ const MAX_TAGS = 10;
 
 const PUSH = [Capability.CAP_MANIFEST_CREATE, Capability.CAP_MANIFEST_UPDATE];
 
-export function createManifests(options: ManifestsOptions) {
+export function createManifestEndpoints(options: ManifestEndpointsOptions) {
   const { store, blobs, access, writeToRepo, runNested, storeReport, pulls } = options;
   const readBlob = createBlobReader(blobs);
 

@@ -6,13 +6,13 @@ import {
   DocumentAdvisorySchema,
   type DocumentEvent,
   DocumentEventSchema,
-} from '../../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
+} from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import {
   type Advisory,
   type AdvisoryEvent,
   type AdvisoryEvent_Detection,
   ReviewState,
-} from '../../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+} from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 
 /** Converts an advisory to its form in the document of a package. */
 export const toDocumentAdvisory = ({ advisoryId, aliases, events }: Advisory): DocumentAdvisory =>

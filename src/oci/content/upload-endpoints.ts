@@ -15,7 +15,7 @@ import type { WriteToRepo } from './create-repo-on-push.ts';
 import type { Mounts } from './mounts.ts';
 import type { UploadIds } from './upload-ids.ts';
 
-export interface UploadsOptions {
+export interface UploadEndpointsOptions {
   readonly blobs: Blobs;
   readonly access: RepositoryAccess;
   readonly writeToRepo: WriteToRepo;
@@ -35,7 +35,16 @@ interface Upload {
   readonly location: string;
 }
 
-export function createUploads({ blobs, access, writeToRepo, mounts, ids, gcLock, maxBytes, stallMs }: UploadsOptions) {
+export function createUploadEndpoints({
+  blobs,
+  access,
+  writeToRepo,
+  mounts,
+  ids,
+  gcLock,
+  maxBytes,
+  stallMs,
+}: UploadEndpointsOptions) {
   /** Begins an upload, takes a whole blob at once, or mounts one from another repo. */
   async function begin(call: OciCall, { name }: RouteOf<'uploads'>): Promise<OciResponse> {
     const target = await access.requirePushTarget(call, name, call.method.capabilities);
