@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { Code } from '../../src/base/errors.ts';
-import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { readOwner } from '../../src/identity/owner/owner-key.ts';
-import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
-import { callerWithRole } from '../support/callers.ts';
-import { rejects } from '../support/rejects.ts';
+import { Code } from '../../../src/base/errors.ts';
+import { GroupsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentitiesService } from '../../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { readOwner } from '../../../src/identity/owner/owner-key.ts';
+import { onEveryDatabaseAndWire } from '../../support/api-fixture.ts';
+import { callerWithRole } from '../../support/callers.ts';
+import { rejects } from '../../support/rejects.ts';
 
 const { getGroup, listGroups } = GroupsService.method;
 const { createIdentity } = IdentitiesService.method;
 
-onEveryDatabaseAndWire('attacks', (fixture) => {
+onEveryDatabaseAndWire('page tokens and issuers of others', (fixture) => {
   test('a page token is rejected for another caller', async () => {
     for (let i = 0; i < 3; i++) await fixture.newGroup();
     const { nextPageToken } = await fixture.api.call(listGroups, { pageSize: 1 });

@@ -1,0 +1,1 @@
+// Attacks with the short-lived tokens that a build system has.

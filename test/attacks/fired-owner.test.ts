@@ -1,0 +1,1 @@
+// Attacks of an identity that has lost its access, and wants to keep or regain it.

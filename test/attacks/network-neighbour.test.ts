@@ -1,0 +1,1 @@
+// Attacks of other machines in the network of the server: receivers of events, issuers, and observers of traffic.

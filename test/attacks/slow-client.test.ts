@@ -1,0 +1,1 @@
+// Attacks of a client that sends or reads as slowly as it can.

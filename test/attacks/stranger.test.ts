@@ -1,0 +1,1 @@
+// Attacks of a client without any credentials.

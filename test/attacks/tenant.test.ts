@@ -1,0 +1,2 @@
+// Attacks of an identity with rights in its own organization on other organizations, and on identities with more rights.
+import './tenant/forged-page-token-and-issuer.ts';
