@@ -13,8 +13,8 @@ export const v8Flags: readonly string[] = [
    */
   '--heap-growing-percent=100',
   /**
-   * Limits each of the two semi-spaces of the young generation to 8 MB. By default V8 lets them grow to 32 MB under
-   * load: 48 MB more, and a server with 8 MB is as fast.
+   * Limits each of the two semi-spaces of the young generation to 16 MB. By default V8 lets them grow further under load:
+   * 30 to 120 MB more. With 8 MB a server takes 12 MB less, but collects four times as often under gRPC load.
    */
-  '--max-semi-space-size=8',
+  '--max-semi-space-size=16',
 ];

@@ -4,4 +4,4 @@
 here=$(dirname "$(readlink -f "$0")")
 node=$here/../../node_modules/node/bin/node
 [ -x "$node" ] || node=node
-exec "$node" --heap-growing-percent=100 --max-semi-space-size=8 "$here/wharf.js" "$@"
+exec "$node" --heap-growing-percent=100 --max-semi-space-size=16 "$here/wharf.js" "$@"
