@@ -120,7 +120,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     ...{ authenticateFederated, verifyUnregistered },
   });
   const { accessTokens } = issuer;
-  const authenticate = createAuthenticator({
+  const { authenticate, authenticateForRegistry } = createAuthenticator({
     ...{ db: store.reader, clock, publicUrl, accessTokens, authenticateFederated },
     grantCache: createGrantCache(store.reader),
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
@@ -146,7 +146,8 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
 
   // How calls arrive: each handler takes the paths that are its own, and REST the rest.
   const registry = await createRegistry({
-    ...{ store, blobs, authenticate, accessTokens, publicUrl, clock, log, observer, metrics },
+    ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, metrics },
+    authenticate: authenticateForRegistry,
     runNested: createNestedRunner(methods, operations),
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
     maxBlobBytes: config.maxBlob,

@@ -22,10 +22,19 @@ export const anonymousCaller: Caller = {
   can: () => false,
   lacks: (wanted) => wanted,
   reach: () => [],
+  current: () => anonymousCaller,
 };
 
-/** Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. */
-export function createCaller(uid: string, actor: Caller['actor'], grants: readonly Grant[]): Caller {
+/**
+ * Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. `current` is
+ * that of the caller; without it, the access of the caller never changes.
+ */
+export function createCaller(
+  uid: string,
+  actor: Caller['actor'],
+  grants: readonly Grant[],
+  current?: Caller['current'],
+): Caller {
   const identityGroup = parentOf(uid);
   const grantedAt = new Map<Uid, CapabilitySet>();
   /** The same map, for the prefixes of a uid that `heldAt` looks up. */
@@ -51,7 +60,7 @@ export function createCaller(uid: string, actor: Caller['actor'], grants: readon
     return outermost([...grantedAt.keys()].filter((group) => covers(heldAt(group), required)));
   }
 
-  return {
+  const caller: Caller = {
     uid,
     actor,
     can: (capabilities, at) => covers(heldAt(at), cachedCapabilitySet(capabilities)),
@@ -61,7 +70,9 @@ export function createCaller(uid: string, actor: Caller['actor'], grants: readon
       reachCache.set(capabilities, reach);
       return reach;
     },
+    current: current ?? (() => caller),
   };
+  return caller;
 }
 
 const sets = new WeakMap<readonly Capability[], CapabilitySet>();

@@ -1,5 +1,5 @@
 import { createLru } from '../base/lru.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
+import { chain, type MaybePromise } from '../base/maybe-promise.ts';
 import { ACCESS_VERSION } from '../resource/access-version.ts';
 import type { Reader } from '../store/store.ts';
 import type { Grant } from './create-caller.ts';
@@ -30,10 +30,10 @@ export function createGrantCache(db: Reader): GrantCache {
     const cached = rowCache?.get(ACCESS_VERSION, ACCESS_VERSION);
     if (cached !== undefined) return cached as string;
     const epoch = rowCache?.epoch();
-    const row = db.get<{ value: string }>(FIND_VERSION, ACCESS_VERSION);
-    if (row instanceof Promise) return row.then((found) => found?.value);
-    if (row && epoch !== undefined) rowCache?.put(epoch, ACCESS_VERSION, ACCESS_VERSION, row.value);
-    return row?.value;
+    const version = readAccessVersion(db);
+    if (version instanceof Promise || version === undefined) return version;
+    if (epoch !== undefined) rowCache?.put(epoch, ACCESS_VERSION, ACCESS_VERSION, version);
+    return version;
   }
 
   return {
@@ -57,3 +57,7 @@ export function createGrantCache(db: Reader): GrantCache {
 }
 
 const FIND_VERSION = 'SELECT value FROM setting WHERE key = $1';
+
+/** Reads the access version from the database. */
+export const readAccessVersion = (db: Reader): MaybePromise<string | undefined> =>
+  chain(db.get<{ value: string }>(FIND_VERSION, ACCESS_VERSION), (row) => row?.value);

@@ -70,7 +70,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, observer, metrics } = options;
   const challenges = createChallenges(publicUrl);
   const access = createRepositoryAccess(challenges);
-  const writeToRepo = createWriteToRepo({ store, runNested });
+  const writeToRepo = createWriteToRepo({ store, access, runNested });
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;
   const mounts = createMounts({ challenges, writeToRepo });
   const gcLock = await createGcLock(store, blobs);

@@ -7,13 +7,56 @@ const SIGNAL_DELAY_MS = 5;
 
 type Deadline = Pick<IncomingCall, 'deadline' | 'signal'>;
 
-/** Resolves with `work`. Rejects when the deadline or the server's limit has passed, or when the client disconnects. */
-export function withDeadline<T>(work: Promise<T>, incoming: Deadline, limitMs: number, clock: Clock): Promise<T> {
+/** Decides whether a call is abandoned or its transaction commits. Each excludes the other. */
+export interface CommitDecision {
+  /** Called when the transaction starts, and when it starts again after a conflict. Throws if the call was abandoned. */
+  start(): void;
+  /** Called when the work of the transaction is done. Throws if the call was abandoned, and prevents it otherwise. */
+  commit(): void;
+  /** Returns whether the call may be answered with an error: not while its transaction commits. */
+  abandon(): boolean;
+}
+
+export function createCommitDecision(): CommitDecision {
+  let isAbandoned = false;
+  let isCommitting = false;
+  const throwIfAbandoned = (): void => {
+    if (isAbandoned) throw tooLate();
+  };
+  return {
+    start() {
+      throwIfAbandoned();
+      isCommitting = false;
+    },
+    commit() {
+      throwIfAbandoned();
+      isCommitting = true;
+    },
+    abandon() {
+      isAbandoned = true;
+      return !isCommitting;
+    },
+  };
+}
+
+/**
+ * Resolves with `work`. Rejects when the deadline or the server's limit has passed, or when the client disconnects. With
+ * a `decision`, work that is rejected here does not commit, and work that commits is awaited.
+ */
+export function withDeadline<T>(
+  work: Promise<T>,
+  incoming: Deadline,
+  limitMs: number,
+  clock: Clock,
+  decision?: CommitDecision,
+): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let stopWatching = (): void => {};
     // Most work completes within this turn of the event loop. Timers and disconnects cannot fire earlier anyway.
     const start = setImmediate(() => {
-      stopWatching = watch(incoming, limitMs, clock, reject);
+      stopWatching = watch(incoming, limitMs, clock, (error) => {
+        if (decision?.abandon() ?? true) reject(error);
+      });
     });
     const end = (): void => {
       clearImmediate(start);

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { create, type Message } from '@bufbuild/protobuf';
+import { anonymousCaller } from '../access/create-caller.ts';
 import { Code } from '../base/errors.ts';
 import { type GroupList, GroupListSchema } from '../contract/gen/platform/iam/v1/group.platform_pb.js';
 import { files, methodTable } from '../contract/method-table.ts';
+import type { Caller } from '../resource/caller.ts';
 import type { ListStream } from '../resource/operation.ts';
 import type { IncomingCall } from './call.ts';
-import { isListStream, sendListStream } from './list-stream.ts';
+import { endWithAccess, isListStream, sendListStream } from './list-stream.ts';
 
 const LIMIT_MS = 1_000;
 
@@ -109,4 +111,28 @@ test('an error while reading the list fails the call', async () => {
     sendListStream(failing(), incoming({ sendPart() {} }), LIMIT_MS, () => 0),
     { message: 'the disk is gone' },
   );
+});
+
+test('a list ends when the access of its caller changes, and not when it stays the same', async () => {
+  for (const [changes, expected] of [
+    [false, ['1', '2', '3']],
+    [true, ['1']],
+  ] as const) {
+    async function* three(): ListStream {
+      yield pageOf('1');
+      yield pageOf('2');
+      return pageOf('3');
+    }
+    const caller: Caller = { ...anonymousCaller, current: () => (changes ? anonymousCaller : caller) };
+    const sent: (string | undefined)[] = [];
+    const answer = sendListStream(
+      endWithAccess(three(), { caller, db: undefined as never } as never),
+      incoming({ sendPart: (page) => void sent.push(idIn(page)) }),
+      LIMIT_MS,
+      () => 0,
+    );
+    if (changes) await assert.rejects(answer, { code: Code.ABORTED });
+    else sent.push(idIn(await answer));
+    assert.deepEqual(sent, expected);
+  }
 });

@@ -1,6 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
-import type { ListStream } from '../resource/operation.ts';
+import { ApiError, Code } from '../base/errors.ts';
+import type { ListStream, ReadContext } from '../resource/operation.ts';
 import type { IncomingCall } from './call.ts';
 import { throwIfAbandoned, withDeadline } from './deadline.ts';
 
@@ -31,6 +32,22 @@ export async function sendListStream(
     }
   } finally {
     // Not awaited: a part that is being read now still completes.
+    void stream.return?.();
+  }
+}
+
+/** Ends a list when the access of its caller changes: a client may read its parts for as long as it likes. */
+export async function* endWithAccess(stream: ListStream, { caller, db }: ReadContext): ListStream {
+  try {
+    for (;;) {
+      const { done, value } = await stream.next();
+      if (done) return value;
+      yield value;
+      if ((await caller.current(db)) !== caller) {
+        throw new ApiError(Code.ABORTED, 'Aborted: your access changed while the list was sent; list again');
+      }
+    }
+  } finally {
     void stream.return?.();
   }
 }

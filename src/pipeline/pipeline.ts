@@ -7,8 +7,8 @@ import type { ListStream, Operations, ReadContext } from '../resource/operation.
 import type { Store } from '../store/store.ts';
 import { authorize } from './authorize.ts';
 import type { Dispatch, IncomingCall } from './call.ts';
-import { withDeadline } from './deadline.ts';
-import { isListStream, sendListStream } from './list-stream.ts';
+import { type CommitDecision, createCommitDecision, withDeadline } from './deadline.ts';
+import { endWithAccess, isListStream, sendListStream } from './list-stream.ts';
 import type { CallObserver } from './observe.ts';
 import { runInTransaction, runWriteOperation, type WriteOperation } from './run-write.ts';
 import { validateRequest } from './validate-request.ts';
@@ -36,10 +36,24 @@ export function createPipeline(options: PipelineOptions): Dispatch {
   }
 
   /** Stays synchronous where every step is: a get by a cached caller on SQLite allocates no promise. */
-  const perform = (incoming: IncomingCall): MaybePromise<Message | ListStream> =>
-    chain(identify(incoming), (caller) => chain(incoming.read(), (request) => run(incoming, caller, request)));
+  const perform = (incoming: IncomingCall, decision?: CommitDecision): MaybePromise<Message | ListStream> =>
+    chain(identify(incoming), (caller) => {
+      const request = incoming.read();
+      if (!(request instanceof Promise)) return run(incoming, caller, request, decision);
+      // A body can take minutes to arrive. The transaction of a write checks the caller again itself.
+      return request.then((read) =>
+        decision
+          ? run(incoming, caller, read, decision)
+          : chain(caller.current(store.reader), (current) => run(incoming, current, read)),
+      );
+    });
 
-  function run(incoming: IncomingCall, caller: Caller, request: Message): MaybePromise<Message | ListStream> {
+  function run(
+    incoming: IncomingCall,
+    caller: Caller,
+    request: Message,
+    decision?: CommitDecision,
+  ): MaybePromise<Message | ListStream> {
     const { method, authorization } = incoming;
     authorize(method, caller, request);
     const operation = operations[method.id];
@@ -47,7 +61,14 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     validateRequest(method, request);
     // Reads see the last commit.
     const ctx: ReadContext = { method, caller, authorization, now: clock(), db: store.reader };
-    return operation.mode === 'write' ? write(operation, ctx, request, incoming) : operation.run(ctx, request);
+    switch (operation.mode) {
+      case 'read':
+        return operation.run(ctx, request);
+      case 'stream':
+        return endWithAccess(operation.run(ctx, request), ctx);
+      case 'write':
+        return write(operation, ctx, request, incoming, decision);
+    }
   }
 
   async function write(
@@ -55,11 +76,14 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     ctx: ReadContext,
     request: Message,
     { setHeader: sendHeader }: IncomingCall,
+    decision: CommitDecision | undefined,
   ): Promise<Message> {
     const prepared = await operation.prepare?.(ctx, request);
     return runInTransaction(store, ctx, (tx) => runWriteOperation(tx, operation, request, prepared), {
       appendOnly: operation.appendOnly,
+      authorize: ({ caller }) => authorize(ctx.method, caller, request),
       sendHeader,
+      decision,
     });
   }
 
@@ -67,9 +91,11 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     answer: Promise<Message | ListStream> | ListStream,
     incoming: IncomingCall,
     started: number,
+    decision: CommitDecision | undefined,
   ): Promise<Message> {
     try {
-      const result = answer instanceof Promise ? await withDeadline(answer, incoming, timeoutMs, clock) : answer;
+      const result =
+        answer instanceof Promise ? await withDeadline(answer, incoming, timeoutMs, clock, decision) : answer;
       const message = isListStream(result) ? await sendListStream(result, incoming, timeoutMs, clock) : result;
       observer.end(incoming, Code.OK, started);
       return message;
@@ -86,13 +112,14 @@ export function createPipeline(options: PipelineOptions): Dispatch {
 
   return (incoming) => {
     const started = observer.begin();
+    const decision = operations[incoming.method.id]?.mode === 'write' ? createCommitDecision() : undefined;
     let answer: MaybePromise<Message | ListStream>;
     try {
-      answer = perform(incoming);
+      answer = perform(incoming, decision);
     } catch (thrown) {
       throw failed(incoming, thrown, started);
     }
-    if (answer instanceof Promise || isListStream(answer)) return finish(answer, incoming, started);
+    if (answer instanceof Promise || isListStream(answer)) return finish(answer, incoming, started, decision);
     observer.end(incoming, Code.OK, started);
     return answer;
   };

@@ -1,6 +1,8 @@
 import type { Message } from '@bufbuild/protobuf';
+import { chain, type MaybePromise } from '../base/maybe-promise.ts';
 import type { Operation, ReadContext, WriteContext } from '../resource/operation.ts';
 import type { Store, WriteOptions } from '../store/store.ts';
+import type { CommitDecision } from './deadline.ts';
 import { type AnyEventFacts, recordEvent } from './record-event.ts';
 
 export type WriteOperation = Extract<Operation, { readonly mode: 'write' }>;
@@ -8,17 +10,37 @@ export type WriteOperation = Extract<Operation, { readonly mode: 'write' }>;
 /** A transaction in which one or several operations run. */
 export type TransactionContext = Omit<WriteContext, 'unchanged'>;
 
-/** Runs `work` in a transaction. `sendHeader` gets the headers that it has set, after the commit. */
+export interface TransactionOptions extends WriteOptions {
+  /** Authorizes the call again. Called when the access of its caller has changed since it was authorized. */
+  readonly authorize: (ctx: TransactionContext) => MaybePromise<unknown>;
+  /** Gets the headers that the work has set, after the commit. */
+  readonly sendHeader?: WriteContext['setHeader'] | undefined;
+  readonly decision?: CommitDecision | undefined;
+}
+
+/**
+ * Runs `work` in a transaction. The caller is checked again inside of it: a client may take minutes to send a request,
+ * and lose its access in the meantime.
+ */
 export async function runInTransaction<T>(
   store: Store,
   reading: ReadContext,
   work: (ctx: TransactionContext) => Promise<T>,
-  options: WriteOptions & { readonly sendHeader?: WriteContext['setHeader'] | undefined } = {},
+  { authorize, sendHeader, decision, ...writeOptions }: TransactionOptions,
 ): Promise<T> {
   const headers = new Map<string, string>();
   const setHeader = (name: string, value: string) => void headers.set(name, value);
-  const result = await store.write((db) => work({ ...reading, db, setHeader }), options);
-  for (const [name, value] of headers) options.sendHeader?.(name, value);
+  const result = await store.write((db) => {
+    decision?.start();
+    return chain(reading.caller.current(db), async (caller) => {
+      const ctx = { ...reading, caller, db, setHeader };
+      if (caller !== reading.caller) await authorize(ctx);
+      const value = await work(ctx);
+      decision?.commit();
+      return value;
+    });
+  }, writeOptions);
+  for (const [name, value] of headers) sendHeader?.(name, value);
   return result;
 }
 

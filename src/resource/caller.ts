@@ -1,6 +1,8 @@
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ParentUid, Uid } from '../base/uid.ts';
 import type { CapabilitySet } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import type { Reader } from '../store/store.ts';
 
 /** The identity that makes a call, and what it may do where. */
 export interface Caller {
@@ -14,4 +16,10 @@ export interface Caller {
   lacks(wanted: CapabilitySet, uid: ParentUid): CapabilitySet;
   /** The outermost groups at which the caller holds all of `capabilities`, sorted. */
   reach(capabilities: readonly Capability[]): readonly Uid[];
+  /**
+   * Reads the access of the caller again through `db`. Returns this same caller if it has not changed. Throws
+   * UNAUTHENTICATED if the login has ended. A request may be sent slowly, so what its caller may do is checked again in
+   * the transaction that writes.
+   */
+  current(db: Reader): MaybePromise<Caller>;
 }

@@ -1,1 +1,2 @@
 // Attacks with the short-lived tokens that a build system has.
+import './ci-system/registry-tokens.ts';

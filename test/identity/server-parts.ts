@@ -91,7 +91,7 @@ export async function openTestServer(database: Database) {
       ...issuer.operations,
     },
     store,
-    authenticate: createAuthenticator({
+    ...createAuthenticator({
       db: store.reader,
       clock,
       accessTokens: issuer.accessTokens,

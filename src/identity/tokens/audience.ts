@@ -6,3 +6,9 @@ export function requireServerAudience(publicUrl: string, audiences: readonly str
   if (audiences.some((audience) => accepted.includes(audience))) return;
   throw unauthenticated(`invalid "aud" in the token: it is for another server. Get a token for ${publicUrl}`);
 }
+
+/** An audience of every registry token, also of one without any repository, as `docker login` gets it. */
+export const REGISTRY_TOKEN = 'registry-token';
+
+/** Whether a token with these audiences is valid at the OCI registry only. */
+export const isRegistryToken = (audiences: readonly string[]): boolean => audiences.includes(REGISTRY_TOKEN);

@@ -1,31 +1,30 @@
+import { isRegistryToken } from '../../identity/tokens/audience.ts';
 import type { Authenticate } from '../../pipeline/pipeline.ts';
 import type { Caller } from '../../resource/caller.ts';
 import { OciError } from '../errors.ts';
 import type { OciCall } from '../http/call.ts';
 import { parseScope, type Scope } from './scope.ts';
 
-/** An audience of every registry token, also of one without any repository, as `docker login` gets it. */
-export const REGISTRY_TOKEN = 'registry-token';
-
 /** The caller of a request and the token that it sent. */
-export interface Credential extends Pick<OciCall, 'token' | 'tokenAllows'> {
+export interface Credential extends TokenRestriction {
   readonly caller: Caller;
+  readonly token: string;
 }
+
+type TokenRestriction = Pick<OciCall, 'tokenAllows' | 'tokenRepositories'>;
 
 export type ReadCredential = (authorization: string | undefined) => Promise<Credential>;
 
 /** Accepts a token as a bearer token, or as a Basic password with any user name. */
 export function createCredentialReader(authenticate: Authenticate): ReadCredential {
   // The authenticator returns the same caller for the same token, for as long as it has the caller cached.
-  const credentials = new WeakMap<Caller, Credential>();
+  const restrictions = new WeakMap<Caller, TokenRestriction>();
   return async (authorization) => {
     const token = tokenIn(authorization);
     const caller = await authenticate(`Bearer ${token}`);
-    const known = credentials.get(caller);
-    if (known) return known;
-    const credential = { caller, token, tokenAllows: allowedActions(audiencesOf(token)) };
-    credentials.set(caller, credential);
-    return credential;
+    const restriction = restrictions.get(caller) ?? restrictionBy(audiencesOf(token));
+    restrictions.set(caller, restriction);
+    return { ...restriction, caller, token };
   };
 }
 
@@ -52,8 +51,10 @@ function audiencesOf(token: string): readonly string[] {
   return [aud].flat().map(String);
 }
 
-function allowedActions(audiences: readonly string[]): Credential['tokenAllows'] {
-  if (!audiences.includes(REGISTRY_TOKEN)) return () => true;
+function restrictionBy(audiences: readonly string[]): TokenRestriction {
+  if (!isRegistryToken(audiences)) return { tokenAllows: () => true, tokenRepositories: undefined };
   const scopes: readonly Scope[] = audiences.flatMap((audience) => parseScope(audience) ?? []);
-  return (name, action) => scopes.some((scope) => scope.name === name && scope.actions.includes(action));
+  const tokenAllows: TokenRestriction['tokenAllows'] = (name, action) =>
+    scopes.some((scope) => scope.name === name && scope.actions.includes(action));
+  return { tokenAllows, tokenRepositories: scopes.map(({ name }) => name) };
 }

@@ -16,6 +16,8 @@ export interface PushTarget {
   readonly group: Uid;
   /** The name of the repo within its group. */
   readonly repoName: string;
+  /** The caller must hold one of these at the repo, or at the group if the repo must be created. */
+  readonly capabilities: readonly Capability[];
 }
 
 /**
@@ -68,7 +70,7 @@ export function createRepositoryAccess(challenges: Challenges): RepositoryAccess
       if (missing === 'group') {
         throw new RegistryError('NAME_UNKNOWN', `the group of ${name} does not exist; create it first`);
       }
-      return { name, repo, group, repoName: segments.at(-1) ?? '' };
+      return { name, repo, group, repoName: segments.at(-1) ?? '', capabilities };
     },
   };
 }

@@ -5,11 +5,11 @@ import { isRepoName } from '../../domains/registry/repos/name-rules.ts';
 import { resolveRepo } from '../../domains/registry/repos/resolve-repo.ts';
 import { credentialFingerprintOf, type LoginRecord } from '../../identity/login/login-validity.ts';
 import type { AccessTokens, Actor, VerifiedAccessToken } from '../../identity/tokens/access-tokens.ts';
+import { isRegistryToken, REGISTRY_TOKEN } from '../../identity/tokens/audience.ts';
 import { find } from '../../resource/read.ts';
 import { OciError } from '../errors.ts';
 import { json, type OciCall, type OciResponse } from '../http/call.ts';
 import { serviceOf } from './challenge.ts';
-import { REGISTRY_TOKEN } from './credentials.ts';
 import { capabilitiesFor, formatScope, parseScope, type Scope } from './scope.ts';
 
 export interface TokenEndpointOptions {
@@ -30,7 +30,7 @@ export function createTokenEndpoint({ accessTokens, publicUrl }: TokenEndpointOp
     const scopes = scopesIn(call.query);
     const capabilities = capabilitiesFor(scopes.flatMap(({ actions }) => actions));
     const presented = await accessTokens.verify(call.token);
-    if (presented?.audiences.includes(REGISTRY_TOKEN)) {
+    if (presented && isRegistryToken(presented.audiences)) {
       throw new OciError('UNAUTHORIZED', 'a registry token cannot be renewed; log in again');
     }
     const { token, expires } = await accessTokens.issue(

@@ -89,7 +89,9 @@ export function createBlobEndpoints({ store, blobs, access, pulls }: BlobEndpoin
       await unlinkBlob(db, repo, digest);
       return { result: undefined, events: [registryEvent(call, { name, repo, digest, type: 'blob' })] };
     });
-    await runInTransaction(store, call, work);
+    await runInTransaction(store, call, work, {
+      authorize: (ctx) => access.require({ ...call, ...ctx }, name, 'delete'),
+    });
     return { status: 202 };
   }
 

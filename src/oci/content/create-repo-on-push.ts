@@ -11,11 +11,12 @@ import {
   type WithEvents,
 } from '../../pipeline/run-write.ts';
 import type { Store } from '../../store/store.ts';
-import type { PushTarget } from '../auth/repository-access.ts';
+import type { PushTarget, RepositoryAccess } from '../auth/repository-access.ts';
 import type { OciCall } from '../http/call.ts';
 
 export interface WriteToRepoOptions {
   readonly store: Store;
+  readonly access: RepositoryAccess;
   readonly runNested: RunNested;
 }
 
@@ -27,7 +28,7 @@ export type WriteToRepo = <T>(
 ) => Promise<T>;
 
 /** A repo that a push creates is created by the operation of CreateRepo: with its rules and its event. */
-export function createWriteToRepo({ store, runNested }: WriteToRepoOptions): WriteToRepo {
+export function createWriteToRepo({ store, access, runNested }: WriteToRepoOptions): WriteToRepo {
   async function createRepo(ctx: TransactionContext, { group, repoName }: PushTarget): Promise<Uid> {
     const request = create(CreateRepoRequestSchema, { parent: group, repo: { name: repoName } });
     const { uid } = await runNested(ctx, ReposService.method.createRepo, request);
@@ -43,6 +44,7 @@ export function createWriteToRepo({ store, runNested }: WriteToRepoOptions): Wri
           const repo = target.repo ?? (await resolveRepo(ctx.db, target.name.split('/'))).repo;
           return work(ctx, repo ?? (await createRepo(ctx, target)));
         }),
+        { authorize: (ctx) => access.requirePushTarget({ ...call, ...ctx }, target.name, target.capabilities) },
       );
     try {
       return await attempt();

@@ -20,6 +20,7 @@ import { findTagForUpdate, findTagsForUpdate } from '../../domains/registry/tags
 import type { RunNested } from '../../pipeline/nested.ts';
 import type { AnyEventFacts } from '../../pipeline/record-event.ts';
 import { recordingEvents, runInTransaction, type TransactionContext } from '../../pipeline/run-write.ts';
+import type { Caller } from '../../resource/caller.ts';
 import { requireCapabilities } from '../../resource/require-capabilities.ts';
 import type { Reader, Store, Transaction } from '../../store/store.ts';
 import type { RepositoryAccess } from '../auth/repository-access.ts';
@@ -102,8 +103,8 @@ export function createManifestEndpoints(options: ManifestEndpointsOptions) {
     const mediaType = call.req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     const pushed = await parsePushedManifest({ digest, mediaType, bytes }, blobReader(call.db, target.repo));
 
-    const { subject, repo } = await writeToRepo(call, target, async ({ db }, repo) => {
-      await requireWrite(call, db, { name, repo, digest, tags });
+    const { subject, repo } = await writeToRepo(call, target, async ({ db, caller }, repo) => {
+      await requireWrite(caller, db, { name, repo, digest, tags });
       const write = { db, now: call.now, actor: call.caller.uid };
       const events: AnyEventFacts[] = [];
       let subject: string | undefined;
@@ -140,11 +141,12 @@ export function createManifestEndpoints(options: ManifestEndpointsOptions) {
   async function deleteByTag(call: OciCall, { name, tag }: ByTag): Promise<OciResponse> {
     requireTag(tag);
     const repo = await access.require(call, name, 'delete');
-    await runInTransaction(store, call, async (ctx) => {
+    const work = async (ctx: TransactionContext) => {
       const stored = await findTagForUpdate(ctx.db, repo, tag);
       if (!stored) throw unknown(name, tag);
       await deleteTag(ctx, stored.uid);
-    });
+    };
+    await runInTransaction(store, call, work, { authorize: deleteAuthorizer(call, name) });
     return { status: 202 };
   }
 
@@ -157,9 +159,12 @@ export function createManifestEndpoints(options: ManifestEndpointsOptions) {
       if (!(await deleteManifest(write, repo, digest))) throw unknown(name, digest);
       return { result: undefined, events: [registryEvent(call, { name, repo, digest, type: 'manifest' })] };
     });
-    await runInTransaction(store, call, work);
+    await runInTransaction(store, call, work, { authorize: deleteAuthorizer(call, name) });
     return { status: 202 };
   }
+
+  const deleteAuthorizer = (call: OciCall, name: string) => (ctx: TransactionContext) =>
+    access.require({ ...call, ...ctx }, name, 'delete');
 
   const deleteTag = (ctx: TransactionContext, uid: string) =>
     runNested(ctx, TagsService.method.deleteTag, create(DeleteTagRequestSchema, { uid }));
@@ -176,7 +181,7 @@ interface ManifestChange {
 
 /** Only the transaction knows whether the manifest and the tags are new, and so which capabilities the push needs. */
 async function requireWrite(
-  { caller }: OciCall,
+  caller: Caller,
   tx: Transaction,
   { name, repo, digest, tags }: ManifestChange,
 ): Promise<void> {

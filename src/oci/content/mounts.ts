@@ -41,9 +41,17 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
     return (await findBlobLink(call.db, repo, digest)) && repo;
   }
 
-  async function anySource({ db, caller }: OciCall, digest: string): Promise<Uid | undefined> {
-    const repos = await findReposLinking(db, digest, MAX_SOURCES);
-    return repos.find((repo) => caller.can(PULL, repo));
+  /** The uid of any repo that has the blob and that the caller can read. A registry token must name the repo. */
+  async function anySource({ db, caller, tokenRepositories, tokenAllows }: OciCall, digest: string) {
+    if (tokenRepositories === undefined) {
+      const repos = await findReposLinking(db, digest, MAX_SOURCES);
+      return repos.find((repo) => caller.can(PULL, repo));
+    }
+    for (const name of tokenRepositories.filter((repository) => tokenAllows(repository, 'pull'))) {
+      const { repo } = await resolveRepo(db, segmentsOf(name));
+      if (repo && caller.can(PULL, repo) && (await findBlobLink(db, repo, digest))) return repo;
+    }
+    return undefined;
   }
 
   return {
@@ -55,8 +63,9 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
       const source = from === null ? await anySource(call, digest) : await namedSource(call, target, from, digest);
       if (source === undefined) return undefined;
       const { name } = target;
-      return writeToRepo(call, target, async ({ db }, repo) => {
-        if (!(await mountBlob(db, source, repo, digest, call.now))) return { result: undefined, events: [] };
+      return writeToRepo(call, target, async ({ db, caller }, repo) => {
+        if (!caller.can(PULL, source) || !(await mountBlob(db, source, repo, digest, call.now)))
+          return { result: undefined, events: [] };
         return { result: digest, events: [registryEvent(call, { name, repo, digest, type: 'blob' })] };
       });
     },

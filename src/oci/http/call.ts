@@ -19,6 +19,8 @@ export interface OciCall extends ReadContext {
   readonly token: string;
   /** Whether the token includes this action. A registry token is restricted to actions on repositories, others are not. */
   tokenAllows(name: string, action: Action): boolean;
+  /** The repositories that a registry token names; undefined for other tokens. */
+  readonly tokenRepositories: readonly string[] | undefined;
   readonly bodyTimeout: BodyTimeout;
 }
 
