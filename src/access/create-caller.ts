@@ -16,24 +16,29 @@ export interface Grant {
   readonly capabilities: CapabilitySet;
 }
 
+export interface CallerOptions {
+  /** False by default. */
+  readonly isRestricted?: boolean;
+  /** By default, the access of the caller never changes. */
+  readonly current?: Caller['current'];
+}
+
 export const anonymousCaller: Caller = {
   uid: '',
   actor: undefined,
+  isRestricted: false,
   can: () => false,
   lacks: (wanted) => wanted,
   reach: () => [],
   current: () => anonymousCaller,
 };
 
-/**
- * Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. `current` is
- * that of the caller; without it, the access of the caller never changes.
- */
+/** Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. */
 export function createCaller(
   uid: string,
   actor: Caller['actor'],
   grants: readonly Grant[],
-  current?: Caller['current'],
+  { isRestricted = false, current }: CallerOptions = {},
 ): Caller {
   const identityGroup = parentOf(uid);
   const grantedAt = new Map<Uid, CapabilitySet>();
@@ -63,6 +68,7 @@ export function createCaller(
   const caller: Caller = {
     uid,
     actor,
+    isRestricted,
     can: (capabilities, at) => covers(heldAt(at), cachedCapabilitySet(capabilities)),
     lacks: (wanted, at) => withoutCapabilities(wanted, heldAt(at)),
     reach(capabilities) {

@@ -36,6 +36,7 @@ test('a row has all options of the method', () => {
     routes: [{ verb: 'PATCH', template: '/iam/v2/groups/{group.uid=**}', body: 'group' }],
     access: 'scoped',
     handlerCheck: undefined,
+    unrestrictedToken: false,
     capabilities: [Capability.CAP_IAM_GROUPS_UPDATE],
     scope: ['group', 'uid'],
     event: { type: 'dev.chainguard.api.iam.group.updated.v1', extensions: ['group'], audience: 'customer' },

@@ -50,6 +50,7 @@ function readMethod(desc: DescMethod): Method {
     }),
     access: accessKindOf(access),
     handlerCheck: access.handlerCheck || undefined,
+    unrestrictedToken: access.unrestrictedToken,
     capabilities: access.capabilities,
     scope,
     event: event && readEvent(event, incomplete),

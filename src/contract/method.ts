@@ -34,6 +34,8 @@ export interface Method {
   readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
   /** What the operation of an unscoped method that is not a List checks itself, in words. */
   readonly handlerCheck: string | undefined;
+  /** Whether tokens that are restricted to some groups or capabilities are refused. */
+  readonly unrestrictedToken: boolean;
   /** The caller needs all of them. */
   readonly capabilities: readonly Capability[];
   /** The proto field path of the uid that is the scope, such as `['group', 'uid']`; empty when there is none. */

@@ -1,5 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
-import { invalid } from '../base/errors.ts';
+import { denied, invalid } from '../base/errors.ts';
 import { parseUid, type Uid } from '../base/uid.ts';
 import type { Method } from '../contract/method.ts';
 import type { Caller } from '../resource/caller.ts';
@@ -10,6 +10,9 @@ import { requireCapabilities } from '../resource/require-capabilities.ts';
  * reach of the caller by the engine, and the contract says what other unscoped methods check (`handler_check`).
  */
 export function authorize(method: Method, caller: Caller, request: Message): void {
+  if (method.unrestrictedToken && caller.isRestricted) {
+    throw denied('a token that is restricted by scopes or capabilities cannot be used for this; send another one');
+  }
   if (method.access === 'scoped') requireCapabilities(method.capabilities, caller, scopeOf(method, request));
 }
 

@@ -10,6 +10,8 @@ export interface Caller {
   readonly uid: string;
   /** What events say about who acted. */
   readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
+  /** Whether the token is restricted to some groups or capabilities. */
+  readonly isRestricted: boolean;
   /** Whether the caller holds all of `capabilities` at `uid` or at one of its ancestors. No caller holds any at ROOT. */
   can(capabilities: readonly Capability[], uid: ParentUid): boolean;
   /** The part of `wanted` that the caller does not hold at `uid`. Callers can only grant what they hold. */

@@ -1,2 +1,3 @@
 // Attacks with the short-lived tokens that a build system has.
 import './ci-system/registry-tokens.ts';
+import './ci-system/restricted-tokens.ts';

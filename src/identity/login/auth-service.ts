@@ -6,7 +6,6 @@ import { Auth } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { deleteTree } from '../../resource/delete.ts';
 import { type Operations, writeOperation } from '../../resource/operation.ts';
-import { type AccessTokens, bearerToken } from '../tokens/access-tokens.ts';
 import { type RegistrationOptions, registerOperation } from './registration.ts';
 import { validateOperation } from './who-am-i.ts';
 
@@ -14,30 +13,19 @@ import { validateOperation } from './who-am-i.ts';
 export const authOperations = (options: RegistrationOptions): Operations => ({
   ...validateOperation(options.accessTokens),
   ...registerOperation(options),
-  ...deleteOperation(options.accessTokens),
+  ...deleteOperation,
 });
 
 /** Lets users delete their own identity. An identity that belongs to a group is deleted by DeleteIdentity. */
-const deleteOperation = (accessTokens: Pick<AccessTokens, 'verify'>): Operations =>
-  writeOperation(Auth.method.delete, {
-    /** The method needs no capability, so a token scope would not prevent it. */
-    async prepare({ authorization }) {
-      const accessToken = await accessTokens.verify(bearerToken(authorization));
-      if (accessToken?.scopes || accessToken?.capabilities !== undefined) {
-        throw denied(
-          'a token that is restricted by scopes or capabilities cannot delete its identity; use another one',
-        );
-      }
-    },
-
-    async run(ctx, { id }) {
-      if (!isUid(id)) throw invalid('id', 'must be the uid of the calling identity');
-      if (id !== ctx.caller.uid || parentOf(id) !== ROOT) {
-        throw denied('users can delete only their own identity here; use DeleteIdentity for other identities');
-      }
-      // Also deletes the role bindings of the identity.
-      const kinds = new Map([[identities.kind, identities]]);
-      if (!(await deleteTree(ctx, kinds, identities, id))) throw notFound(identities.kind, id);
-      return create(EmptySchema);
-    },
-  });
+const deleteOperation = writeOperation(Auth.method.delete, {
+  async run(ctx, { id }) {
+    if (!isUid(id)) throw invalid('id', 'must be the uid of the calling identity');
+    if (id !== ctx.caller.uid || parentOf(id) !== ROOT) {
+      throw denied('users can delete only their own identity here; use DeleteIdentity for other identities');
+    }
+    // Also deletes the role bindings of the identity.
+    const kinds = new Map([[identities.kind, identities]]);
+    if (!(await deleteTree(ctx, kinds, identities, id))) throw notFound(identities.kind, id);
+    return create(EmptySchema);
+  },
+});

@@ -86,9 +86,11 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   function callerOf(login: Login, { grants }: Access, accessVersion: string | undefined): Caller {
     const { identity } = login.record;
-    const caller = createCaller(identity, login.actor, grants, (reader) =>
-      chain(readAccessVersion(reader), (newest) => (newest === accessVersion ? caller : reload(reader, newest))),
-    );
+    const caller = createCaller(identity, login.actor, grants, {
+      isRestricted: login.scope.scopes !== undefined || login.scope.capabilities !== undefined,
+      current: (reader) =>
+        chain(readAccessVersion(reader), (newest) => (newest === accessVersion ? caller : reload(reader, newest))),
+    });
     /** Does not fetch anything from the issuer, because the transaction of a write is open. */
     async function reload(reader: Reader, newest: string | undefined): Promise<Caller> {
       const access = await loadAccess(login, reader, (uid) => grantsOf(reader, uid));

@@ -30,14 +30,19 @@ interface AccessQuery {
 export const explainOperations = readOperation(AccessService.method.explain, async (ctx, request) => {
   const query = parseQuery(ctx, request);
   const { identity, isSelf, capability, uid } = query;
-  const bindings = await grantingBindings(ctx, query);
+  const granting = await grantingBindings(ctx, query);
+  // A restricted token shows no more of its own identity than of any other.
+  const bindings = ctx.caller.isRestricted
+    ? granting.filter(({ parent }) => ctx.caller.can([READ_BINDINGS], parent))
+    : granting;
   // A token can add to the role bindings or restrict them. Only the token of the caller is known here.
   const allowed = isSelf ? ctx.caller.can([capability], uid) : bindings.length > 0;
-  const wouldBindingHelp = !allowed && bindings.length === 0 && canHaveAccess(identity, uid);
+  const isTokenRestricted = isSelf && ctx.caller.isRestricted;
+  const wouldBindingHelp = !allowed && !isTokenRestricted && bindings.length === 0 && canHaveAccess(identity, uid);
   return create(ExplainResponseSchema, {
     identity,
     allowed,
-    explanation: allowed ? explainAllowed(query, bindings) : explainRefused(query, bindings),
+    explanation: explain(ctx, query, allowed, bindings),
     bindings: bindings.map((binding) => visibleFields(ctx, query, binding)),
     ...(wouldBindingHelp && { groups: await helpfulGroups(ctx, query), roles: helpfulRoles(capability) }),
   });
@@ -91,7 +96,7 @@ async function grantingBindings(
 function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, binding: Stored<RoleBinding>) {
   const { uid, parent: groupUid, message } = binding;
   const { roleUid, role } = message;
-  const isReadable = isSelf || caller.can([READ_BINDINGS], groupUid);
+  const isReadable = (isSelf && !caller.isRestricted) || caller.can([READ_BINDINGS], groupUid);
   return isReadable ? { uid, groupUid, roleUid, roleName: role?.name ?? '' } : { groupUid };
 }
 
@@ -111,6 +116,21 @@ const helpfulRoles = (capability: Capability) =>
   builtinRoles
     .filter(({ capabilities }) => hasCapability(capabilities, capability))
     .map(({ uid, name }) => ({ uid, name }));
+
+function explain(
+  { caller }: ReadContext,
+  query: AccessQuery,
+  allowed: boolean,
+  bindings: readonly Stored<RoleBinding>[],
+): string {
+  if (!query.isSelf || !caller.isRestricted || (allowed && bindings.length > 0)) {
+    return allowed ? explainAllowed(query, bindings) : explainRefused(query, bindings);
+  }
+  const access = `${capabilityName(query.capability)} on ${query.uid}`;
+  return allowed
+    ? `The token gives ${access}.`
+    : `The token does not give ${access}. It is restricted: send one without scopes and capabilities to see more.`;
+}
 
 function explainAllowed({ capability, uid }: AccessQuery, [outermost]: readonly Stored<RoleBinding>[]): string {
   const access = `${capabilityName(capability)} on ${uid}`;

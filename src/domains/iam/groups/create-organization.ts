@@ -18,6 +18,10 @@ export function createOrganizationProblem(caller: Caller): string | undefined {
   if (parentOf(caller.uid) !== ROOT) {
     return 'an identity that belongs to a group cannot create an organization; set parent to the uid of a group';
   }
+  // The founder would get more than the token allows.
+  if (caller.isRestricted) {
+    return 'a token that is restricted by scopes or capabilities cannot create an organization; send another one';
+  }
   if (caller.reach([Capability.CAP_IAM_GROUPS_CREATE]).length === 0) {
     return 'creating an organization needs groups.create on some group; ask an owner for a role with it';
   }

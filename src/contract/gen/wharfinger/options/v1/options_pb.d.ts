@@ -54,6 +54,13 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
    * @generated from field: string handler_check = 5;
    */
   handlerCheck: string;
+
+  /**
+   * The method needs no capability that a token could be restricted to, so restricted tokens are refused.
+   *
+   * @generated from field: bool unrestricted_token = 6;
+   */
+  unrestrictedToken: boolean;
 };
 
 /**
