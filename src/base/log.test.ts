@@ -132,6 +132,31 @@ test('an error is logged with its name, message, stack, fields and cause', () =>
   assert.equal(error.cause?.code, 'ECONNREFUSED');
 });
 
+test('fields that libraries add to an error, and objects of a class, are not logged', () => {
+  class Client {
+    readonly statement = 'SELECT hidden FROM rows';
+  }
+  const { log, last } = capture();
+  const added = { client: new Client(), query: 'SELECT hidden', parameters: ['hidden'], detail: 'Key (a)=(hidden)' };
+  const error = Object.assign(new Error('outer'), added, { code: '57P01', table: 'resource' });
+  error.cause = Object.assign(new AggregateError([Object.assign(new Error('one'), added)], 'several'), added);
+  log.error({ error, client: new Client(), map: new Map([['a', 'hidden']]) }, 'failed');
+  assert.doesNotMatch(last().text, /hidden|SELECT/);
+  const { client, error: logged } = last().fields as { client: string; error: Record<string, unknown> };
+  assert.equal(client, '[Client]');
+  assert.deepEqual([logged.code, logged.table], ['57P01', 'resource']);
+  assert.match(last().text, /"errors":\[\{"type":"Error","message":"one"/);
+});
+
+test('a stack has at most eight frames and does not repeat the message', () => {
+  const { log, last } = capture();
+  const nested = (depth: number): Error => (depth === 0 ? new Error('deep inside') : nested(depth - 1));
+  log.error({ error: nested(20) }, 'failed');
+  const { stack } = last().fields.error as { stack: string };
+  assert.equal(stack.split('\n').length, 8);
+  assert.doesNotMatch(stack, /deep inside/);
+});
+
 test('input of a client cannot make a line long or deep, and circular input is cut', () => {
   const { log, last } = capture();
   const circle: Record<string, unknown> = { name: 'circle' };
@@ -139,6 +164,9 @@ test('input of a client cannot make a line long or deep, and circular input is c
   const hostile = { agent: 'x'.repeat(1e6), list: Array(1e5).fill(1), circle, bytes: new Uint8Array(1e6) };
   log.info(hostile, 'y'.repeat(1e6));
   assert.ok(last().text.length < 10_000);
+  const wide = Object.fromEntries(Array.from({ length: 1e4 }, (_, at) => [`field${at}`, 'x'.repeat(1e3)]));
+  log.info({ wide, list: Array(1e4).fill(wide) }, 'called');
+  assert.ok(last().text.length < 20_000);
   // A backtracking pattern would take minutes for each of these.
   for (const unit of ['://a:', 'eyJ', 'Bearer ', 'token', '"token"', '-----BEGIN ', 'authorization:']) {
     assertCheap(() => log.info({ agent: unit.repeat(1e5) }, unit.repeat(1e5)), unit);

@@ -1,1 +1,2 @@
 // Attacks of other machines in the network of the server: receivers of events, issuers, and observers of traffic.
+import './network-neighbour/log-lines.ts';
