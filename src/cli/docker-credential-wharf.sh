@@ -3,4 +3,4 @@
 here=$(dirname "$(readlink -f "$0")")
 node=$here/../../node_modules/node/bin/node
 [ -x "$node" ] || node=node
-exec "$node" "$here/docker-credential-wharf.ts" "$@"
+exec "$node" --disable-sigusr1 "$here/docker-credential-wharf.ts" "$@"

@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { version } from '../base/version.ts';
 import { temporaryDirectory } from './cli.testing.ts';
-import { v8Flags } from './v8-flags.ts';
+import { startFlags } from './v8-flags.ts';
 
 const launcher = fileURLToPath(new URL('wharf.sh', import.meta.url));
-const flags = v8Flags.join(' ');
+const flags = startFlags.join(' ');
 
-test('package.json and the launcher start wharf with the V8 flags', () => {
+test('package.json and the launcher start wharf with the start flags', () => {
   const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   assert.equal(scripts.start, `node ${flags} src/cli/wharf.js serve`);
   assert.equal(scripts.wharf, `node ${flags} src/cli/wharf.js`);

@@ -1,8 +1,4 @@
-/**
- * The V8 flags that `wharf` is started with. V8 reads some of them only at the start, so no code sets them: wharf.sh
- * and the scripts of package.json do, and a test compares them with this list. Workers inherit them from their
- * supervisor.
- */
+/** The flags that limit the memory of a server. */
 export const v8Flags: readonly string[] = [
   /**
    * Starts a full garbage collection when the heap has twice the size that was alive after the last one. By default
@@ -17,4 +13,18 @@ export const v8Flags: readonly string[] = [
    * 30 to 120 MB more. With 8 MB a server takes 12 MB less, but collects four times as often under gRPC load.
    */
   '--max-semi-space-size=16',
+];
+
+/**
+ * The flags of Node and V8 that `wharf` is started with. They are read only at the start, so no code sets them: wharf.sh
+ * and the scripts of package.json do, and a test compares them with this list. Workers inherit them from their
+ * supervisor.
+ */
+export const startFlags: readonly string[] = [
+  ...v8Flags,
+  /**
+   * SIGUSR1 would open the debugger of Node, through which every user of the machine can run code in the server.
+   * wharf.js ignores the signal too, for a start without this flag. The flag also covers the time before it runs.
+   */
+  '--disable-sigusr1',
 ];

@@ -1,6 +1,9 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
+// SIGUSR1 would open the debugger of Node. The start flags prevent it too, see v8-flags.ts.
+process.on('SIGUSR1', () => {});
+
 // The compile cache keeps stripped and compiled code between starts. A start then takes two thirds of the time and 20 MB
 // less. This file is plain JavaScript because a TypeScript file would load Node's type stripper only for itself.
 // The cache is not in the shared temporary directory: any user who can write there could plant code.

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { v8Flags } from '../../src/cli/v8-flags.ts';
+import { startFlags } from '../../src/cli/v8-flags.ts';
 import type { DataLocation } from './databases.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
@@ -21,9 +21,13 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
 }
 
-/** Starts a server in a separate process, as `npm start` does. */
-export async function spawnServer(location: DataLocation, env: Record<string, string> = {}): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [...v8Flags, PROGRAM, 'serve'], {
+/** Starts a server in a separate process, by default with the flags of `npm start`. */
+export async function spawnServer(
+  location: DataLocation,
+  env: Record<string, string> = {},
+  flags: readonly string[] = startFlags,
+): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [...flags, PROGRAM, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',

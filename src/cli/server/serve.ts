@@ -1,3 +1,4 @@
+import { url as inspectorUrl } from 'node:inspector';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { flagOf, loadConfig, type Setting, type SettingFlags, settings, unknownVariables } from '../../config.ts';
@@ -40,6 +41,11 @@ async function serve(flags: SettingFlags): Promise<void> {
     await import('../../main.ts');
     // Before anything is printed, which a restart would print twice.
     restartFromCompileCache();
+  }
+  const debuggerUrl = inspectorUrl();
+  if (debuggerUrl !== undefined) {
+    const risk = 'every program on this machine can run code in the server; start it without --inspect';
+    log.warn({ debuggerUrl }, `the debugger of Node is open: ${risk}`);
   }
   for (const variable of unknownVariables(process.env)) {
     log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists all settings`);
