@@ -5,6 +5,7 @@ import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
+import { protectDataDirectory } from './base/private-files.ts';
 import { open, seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
@@ -82,6 +83,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const onError = (error: Error): void => log.warn({ error }, 'cannot accept a connection');
   const port = await (options.openPort?.() ?? openPort(config.listen, { onError }));
   try {
+    for (const change of protectDataDirectory(config.data)) log.warn({}, change);
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     try {
       return await compose({ config, log, clock, metrics, port }, instrumentStore(store, metrics));

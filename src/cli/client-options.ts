@@ -6,7 +6,7 @@ import { ownerToken } from './auth/owner-token.ts';
 import type { ClientContext, Connection } from './context.ts';
 import { CliError, ExitCode } from './exit-codes.ts';
 import { optionParser } from './option-value.ts';
-import { terminalOf } from './output/terminal.ts';
+import { type Terminal, terminalOf } from './output/terminal.ts';
 import { type Output, outputs, readConfig } from './settings/config-file.ts';
 import { getValidLogin } from './settings/logins.ts';
 
@@ -68,18 +68,19 @@ export async function readContext(command: Command): Promise<ClientContext> {
   const server = options.server || config.server || DEFAULT_SERVER;
   const ca = options.ca || undefined;
   const isFlag = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
+  const terminal = terminalOf(command);
   return {
     server,
     ca,
     output: options.output ?? config.output ?? 'table',
-    terminal: terminalOf(command),
+    terminal,
     async token() {
       const token = options.token?.trim();
       // The flag --data selects the owner of that directory. It overrides the variable WHARF_TOKEN.
       const selectsOwner = isFlag('data') && !isFlag('token');
       if (token && !selectsOwner) return token;
-      if (selectsOwner) return ownerToken(options.data);
-      return (await loginToken({ server, ca })) ?? localOwnerToken(server, options.data);
+      if (selectsOwner) return ownerToken(options.data, terminal);
+      return (await loginToken({ server, ca })) ?? localOwnerToken(server, options.data, terminal);
     },
   };
 }
@@ -93,8 +94,8 @@ async function loginToken(connection: Connection): Promise<string | undefined> {
 }
 
 /** Only a server on this machine can use the local data directory. */
-async function localOwnerToken(server: string, data: string): Promise<string> {
-  if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(server).hostname)) return ownerToken(data);
+async function localOwnerToken(server: string, data: string, terminal: Terminal): Promise<string> {
+  if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(server).hostname)) return ownerToken(data, terminal);
   throw new CliError(
     ExitCode.unauthenticated,
     `no token for ${server}: log in with 'wharf auth login', or give one with --token (WHARF_TOKEN)`,

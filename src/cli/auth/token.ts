@@ -42,7 +42,7 @@ export function addToken(auth: Command): void {
     const context = await readContext(command);
     const print = (token: string): void => context.terminal.out(`${token}\n`);
     if (lifetime !== undefined) {
-      print(await ownerToken(data, { lifetimeSeconds: lifetime / 1000 }));
+      print(await ownerToken(data, context.terminal, { lifetimeSeconds: lifetime / 1000 }));
       return;
     }
     const token = await context.token();

@@ -10,6 +10,7 @@ import { tableText } from '../output/table.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs, readConfig } from '../settings/config-file.ts';
+import { protectData } from './protect-data.ts';
 
 interface Options {
   readonly data?: string;
@@ -78,6 +79,7 @@ async function withKeys(command: Command, work: (context: KeyContext) => Promise
   if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
     throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);
   }
+  protectData(config.data, terminalOf(command));
   const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
   try {
     const time = systemClock();

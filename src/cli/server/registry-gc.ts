@@ -9,6 +9,7 @@ import { optionParser } from '../option-value.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs } from '../settings/config-file.ts';
+import { protectData } from './protect-data.ts';
 
 interface Options {
   readonly data?: string;
@@ -48,6 +49,7 @@ export function addGc(registry: Command): void {
     if (!existsSync(directory)) {
       throw new Error(`no registry in ${config.data}: start the server once, or give its data directory with --data`);
     }
+    protectData(config.data, terminalOf(command));
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
     try {
       const blobs = await openFilesystemBlobs(directory);

@@ -1,3 +1,4 @@
+import { protectUserFile } from '../../base/private-files.ts';
 import { readJsonFile, userFile, withFileLock, writeJsonFile } from './private-file.ts';
 
 /** The tokens of a login at one server. */
@@ -19,6 +20,8 @@ const EXPIRY_MARGIN_MS = 60_000;
 const path = (): string => userFile('credentials.json');
 
 async function readLogins(): Promise<Logins> {
+  const change = protectUserFile(path());
+  if (change !== undefined) process.stderr.write(`wharf: ${change}\n`);
   const { logins = {} } = ((await readJsonFile(path())) ?? {}) as { logins?: Logins };
   return logins;
 }

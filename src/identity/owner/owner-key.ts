@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { SignJWT } from 'jose/jwt/sign';
@@ -56,15 +56,15 @@ export async function readOwner(dataDir: string): Promise<Owner | undefined> {
 export async function saveOwner(dataDir: string, owner: Owner): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const temporary = `${ownerFileIn(dataDir)}.new`;
-  const file = await open(temporary, 'w', 0o600);
+  // A file that exists may be a link, which opening for writing would follow.
+  await rm(temporary, { force: true });
+  const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(`${JSON.stringify(owner, null, 2)}\n`);
     await file.sync();
   } finally {
     await file.close();
   }
-  // `open` sets the mode of new files only.
-  await chmod(temporary, 0o600);
   await rename(temporary, ownerFileIn(dataDir));
 }
 
