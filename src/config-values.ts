@@ -35,11 +35,19 @@ export function parseDirectory(text: string): string {
   return resolve(text);
 }
 
-export function readFileContent(text: string): string {
-  const content = readOrExplain(() => readFileSync(text, 'utf8'));
+export function readFileContent(path: string): string {
+  const content = readOrExplain(() => readFileSync(path, 'utf8'));
   if (content.trim() === '') throw new ConfigError('the file is empty');
   return content;
 }
+
+export interface TextFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export const readTextFile = (path: string): TextFile => ({ path: resolve(path), text: readFileContent(path) });
 
 /** Replaces errors of the file system by a ConfigError. */
 function readOrExplain<T>(read: () => T): T {

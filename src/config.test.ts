@@ -31,6 +31,8 @@ test('settings have defaults', () => {
     serviceDomain: 'wharfinger.dev',
     logLevel: 'info',
     tls: undefined,
+    tlsReload: 10_000,
+    hsts: 365 * 86_400_000,
     masterKey: undefined,
     org: 'my-org',
     corsOrigins: ['*'],

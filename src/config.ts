@@ -1,5 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 import {
   ConfigError,
   countParser,
@@ -16,9 +14,11 @@ import {
   parseOrigin,
   parseSchedule,
   parseUids,
-  readFileContent,
+  readTextFile,
   sizeParser,
+  type TextFile,
 } from './config-values.ts';
+import { type TlsFiles, tlsPairProblem } from './transport/tls-files.ts';
 
 export { ConfigError } from './config-values.ts';
 
@@ -48,8 +48,12 @@ export const settings = {
   publicUrl: { variable: 'WHARF_PUBLIC_URL', value: 'url', parse: parseOrigin, description: 'the URL by which clients reach this server, if it is not the address to listen on' },
   serviceDomain: { variable: 'WHARF_SERVICE_DOMAIN', value: 'name', default: 'wharfinger.dev', parse: parseDomain, description: 'the domain in the ErrorInfo of API errors' },
   logLevel: { variable: 'WHARF_LOG_LEVEL', value: 'level', default: 'info', parse: parseLogLevel, description: 'the log level: debug, info, warn, error or silent' },
-  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: readFileContent, description: 'the certificate chain (PEM); TLS needs it and the private key' },
-  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: readFileContent, description: 'the private key (PEM) of the certificate' },
+  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: readTextFile, description: 'the certificate chain (PEM); TLS needs it and the private key' },
+  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: readTextFile, description: 'the private key (PEM) of the certificate' },
+  /** In milliseconds. */
+  tlsReload: { variable: 'WHARF_TLS_RELOAD', value: 'time', default: '10s', parse: durationParser('100ms', '1d'), description: 'how often the TLS files are checked for changes' },
+  /** In milliseconds. */
+  hsts: { variable: 'WHARF_HSTS', value: 'time', default: '365d', parse: durationParser('0s', '3650d'), description: 'with TLS, how long browsers use only https for this host (Strict-Transport-Security); 0s sends no such header' },
   masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: parseKey, secret: true, description: 'the key that encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, because process lists show flags' },
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
@@ -76,14 +80,8 @@ type Parsed<S extends Setting> = S extends { default: string }
   : ReturnType<S['parse']> | undefined;
 type Values = { readonly [N in SettingName]: Parsed<Settings[N]> };
 
-/** A certificate chain and its key, as PEM texts. */
-export interface TlsPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
 export interface Config extends Omit<Values, 'tlsCert' | 'tlsKey'> {
-  readonly tls: TlsPair | undefined;
+  readonly tls: TlsFiles | undefined;
 }
 
 export type SettingFlags = { readonly [N in SettingName]?: string | undefined };
@@ -127,22 +125,14 @@ function readSetting(setting: Setting, flag: string | undefined, env: NodeJS.Pro
 /** Quotes a value in one line and shortens it. */
 const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
-function checkedTlsPair(cert: string | undefined, key: string | undefined): TlsPair | undefined {
+function checkedTlsPair(cert: TextFile | undefined, key: TextFile | undefined): TlsFiles | undefined {
   if (!cert && !key) return undefined;
   if (!cert || !key) {
     const [given, missing] = cert ? ['WHARF_TLS_CERT', 'WHARF_TLS_KEY'] : ['WHARF_TLS_KEY', 'WHARF_TLS_CERT'];
     throw new ConfigError(`${given} is set but ${missing} is not: TLS needs both`);
   }
-  const problem = (text: string): ConfigError =>
-    new ConfigError(`WHARF_TLS_CERT and WHARF_TLS_KEY cannot be used: ${text}`);
-  let doMatch: boolean;
-  try {
-    // OpenSSL accepts a key of another type than the certificate's, but then every handshake fails.
-    doMatch = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-    if (doMatch) createSecureContext({ cert, key });
-  } catch {
-    throw problem('they must be a PEM certificate and its PEM key without a password');
-  }
-  if (!doMatch) throw problem('the key belongs to another certificate');
-  return { cert, key };
+  const pair = { cert: cert.text, key: key.text };
+  const problem = tlsPairProblem(pair);
+  if (problem) throw new ConfigError(`WHARF_TLS_CERT and WHARF_TLS_KEY cannot be used: ${problem}`);
+  return { ...pair, certFile: cert.path, keyFile: key.path };
 }

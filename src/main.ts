@@ -5,7 +5,7 @@ import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
-import { protectDataDirectory } from './base/private-files.ts';
+import { isReadableByOthers, protectDataDirectory } from './base/private-files.ts';
 import { open, seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
@@ -43,9 +43,10 @@ import { createOidcDiscovery } from './transport/oidc-discovery.ts';
 import { createDocsHandler } from './transport/openapi/handler.ts';
 import { createOperationalEndpoints } from './transport/operational-endpoints.ts';
 import { openPort, type Port } from './transport/port.ts';
-import { createProtocolRouter } from './transport/protocol-router.ts';
+import { createProtocolRouter, type ProtocolRouter } from './transport/protocol-router.ts';
 import { requestIdOf } from './transport/request-id.ts';
 import { createRestHandler } from './transport/rest/handler.ts';
+import { type TlsFiles, watchTlsFiles } from './transport/tls-files.ts';
 
 export interface Server {
   /** The public URL, such as `http://127.0.0.1:8080`. */
@@ -168,8 +169,10 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     http: (req, res, bodyTimeout) => void handlers.some((handle) => handle(req, res, bodyTimeout)),
     grpc: createGrpcServer({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
     ...{ serviceDomain, newRequestId: randomUUID, log },
-    ...(config.tls && { tls: config.tls }),
+    ...(config.tls && { tls: config.tls, hstsSeconds: Math.round(config.hsts / 1000) }),
   });
+
+  const tlsFiles = config.tls && watchTls(config.tls, { config, log, router });
 
   // What happens after a call.
   const delivery = createDelivery({
@@ -191,6 +194,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     firstStart,
     async stop() {
       readiness.stop();
+      tlsFiles?.stop();
       port.close();
       await router.stop();
       await registry.close();
@@ -199,6 +203,20 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
       log.info({}, 'stopped');
     },
   };
+}
+
+/** Uses a renewed certificate without a restart. */
+function watchTls(
+  tls: TlsFiles,
+  { config, log, router }: Pick<Base, 'config' | 'log'> & { readonly router: Pick<ProtocolRouter, 'useCertificate'> },
+): { stop(): void } {
+  if (isReadableByOthers(tls.keyFile)) {
+    log.warn(
+      { file: tls.keyFile },
+      'other users can read the TLS key: run chmod 0600, or set defaultMode in Kubernetes',
+    );
+  }
+  return watchTlsFiles({ tls, intervalMs: config.tlsReload, log, use: router.useCertificate });
 }
 
 /** Whether requests can be served: until the server stops, if the database answers. */

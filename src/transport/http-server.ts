@@ -18,6 +18,8 @@ export interface HttpServerOptions {
   readonly limits: Limits;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
+  /** The max-age of Strict-Transport-Security (RFC 6797). 0 for connections without TLS, and to send no such header. */
+  readonly hstsSeconds?: number;
 }
 
 export interface HttpServer {
@@ -28,7 +30,8 @@ export interface HttpServer {
 }
 
 /** An HTTP/1.1 server that does not listen: the connections are passed to `accept`. */
-export function createHttpServer({ handle, limits, serviceDomain, newRequestId }: HttpServerOptions): HttpServer {
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { handle, limits, serviceDomain, newRequestId, hstsSeconds = 0 } = options;
   /** Every open connection, with the response that is not finished yet. */
   const connections = new Map<Socket, ServerResponse | undefined>();
   let isStopping = false;
@@ -48,12 +51,16 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
       connections.set(req.socket, res);
       res.on('close', finished);
       if (isStopping) res.setHeader('connection', 'close');
+      if (hstsSeconds > 0 && !isLocalhost(req.headers.host)) {
+        res.setHeader('strict-transport-security', `max-age=${hstsSeconds}`);
+      }
       if (req.headers.host === undefined && req.httpVersion === '1.1') {
         const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
         res.writeHead(400, {
           connection: 'close',
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
+          'x-content-type-options': 'nosniff',
         });
         res.end(body);
       } else {
@@ -98,7 +105,8 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
     const body = errorBody(reason);
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\nConnection: close\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+        `Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
@@ -116,6 +124,12 @@ export function createHttpServer({ handle, limits, serviceDomain, newRequestId }
 
   return { accept, stop };
 }
+
+/**
+ * Browsers remember the header for a host name with all its ports, so on localhost it would break other programs of a
+ * developer. For IP addresses they ignore it.
+ */
+const isLocalhost = (host = ''): boolean => /^(?:[^:]+\.)?localhost\.?(?::\d*)?$/i.test(host);
 
 function refusalFor(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
   switch (code) {

@@ -80,6 +80,7 @@ function sendError(res: ServerResponse, status: number, reason: string): void {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
   });
   res.end(body);
 }

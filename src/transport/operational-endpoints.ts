@@ -72,6 +72,7 @@ function send(res: ServerResponse, { status, contentType, body }: EndpointRespon
     'content-type': contentType,
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
   });
   // Node omits the body of a response to HEAD.
   res.end(body);

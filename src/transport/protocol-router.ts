@@ -6,6 +6,7 @@ import type { BodyTimeout } from './body-timeout.ts';
 import { createHttpServer } from './http-server.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { detectProtocol, type Protocol } from './protocol-detection.ts';
+import type { TlsPair } from './tls-files.ts';
 
 const STOP_GRACE_MS = 10_000;
 
@@ -16,8 +17,10 @@ export interface ProtocolRouterOptions {
     /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
     stop(closed: Promise<void>): Promise<void>;
   };
-  /** PEM texts. Without them it serves plaintext. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Without it, the router serves plaintext. */
+  readonly tls?: TlsPair;
+  /** With TLS, how long browsers use only https for this host. 0 sends no such header. */
+  readonly hstsSeconds?: number;
   readonly limits?: Limits;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
@@ -27,14 +30,22 @@ export interface ProtocolRouterOptions {
 export interface ProtocolRouter {
   /** Serves a connection that a port has accepted. */
   accept(socket: Socket): void;
+  /** Uses another certificate for new connections. */
+  useCertificate(pair: TlsPair): void;
   /** Waits for running requests, and closes the remaining connections after the grace. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /** Serves HTTP/1.1 and gRPC on the connections of one port. */
 export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRouter {
-  const { grpc, tls, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
-  const http = createHttpServer({ handle: options.http, limits, serviceDomain, newRequestId });
+  const { grpc, tls, hstsSeconds = 0, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
+  const http = createHttpServer({
+    handle: options.http,
+    limits,
+    serviceDomain,
+    newRequestId,
+    hstsSeconds: tls ? hstsSeconds : 0,
+  });
   /** All open connections, including those in a TLS handshake. */
   const open = new Set<Socket>();
   /** Connections whose protocol is not detected yet. */
@@ -52,11 +63,9 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   }
 
   /** Only for handshakes: it does not listen itself. */
-  function createTls({ cert, key }: { cert: string; key: string }): TlsServer {
+  function createTls(pair: TlsPair): TlsServer {
     const server = createTlsServer({
-      cert,
-      key,
-      minVersion: 'TLSv1.2',
+      ...contextOptions(pair),
       handshakeTimeout: limits.headersMs,
       allowHalfOpen: true,
       noDelay: true,
@@ -127,9 +136,12 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
 
   return {
     accept,
+    useCertificate: (pair) => secure?.setSecureContext(contextOptions(pair)),
     stop(graceMs = STOP_GRACE_MS) {
       stopped ??= finish(graceMs);
       return stopped;
     },
   };
 }
+
+const contextOptions = ({ cert, key }: TlsPair) => ({ cert, key, minVersion: 'TLSv1.2' }) as const;

@@ -106,10 +106,10 @@ export interface GrpcClient {
 export function grpcClient(
   t: TestContext,
   address: string,
-  options: ClientOptions & { tls?: boolean } = {},
+  options: ClientOptions & { tls?: boolean; ca?: string } = {},
 ): GrpcClient {
-  const { tls, ...channelOptions } = options;
-  const channel = tls ? credentials.createSsl(Buffer.from(tlsPair.cert)) : credentials.createInsecure();
+  const { tls, ca = tls ? tlsPair.cert : undefined, ...channelOptions } = options;
+  const channel = ca === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(ca));
   const client = new Client(address, channel, { 'grpc.use_local_subchannel_pool': 1, ...channelOptions });
   t.after(() => client.close());
 

@@ -85,7 +85,11 @@ function resource(text: string, headers: Record<string, string>): Resource {
 
 function sendResource(req: IncomingMessage, res: ServerResponse, { plain, gzip, etag, headers }: Resource): void {
   if (req.method !== 'GET' && req.method !== 'HEAD') {
-    res.writeHead(405, { allow: 'GET, HEAD', 'content-type': 'application/json' });
+    res.writeHead(405, {
+      allow: 'GET, HEAD',
+      'content-type': 'application/json',
+      'x-content-type-options': 'nosniff',
+    });
     res.end('{"status":"error","reason":"use GET or HEAD"}\n');
     return;
   }
