@@ -110,6 +110,10 @@ test('an invalid TLS certificate is refused, with the reason', async (t) => {
     message: /^it has no valid certificate: it is not signed by an authority/,
   };
   for (const certificate of ['signed', 'cert']) await assert.rejects(postTo(certificate), untrusted, certificate);
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+  await assert.rejects(postTo('cert'), untrusted, 'the environment cannot turn the check off');
+  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   tls.setDefaultCACertificates([...before, authority]);
   assert.equal((await postTo('signed')).status, 204);
   const problems = {

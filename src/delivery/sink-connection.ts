@@ -51,6 +51,8 @@ export function openSinkConnection(sink: string, { allowInsecure, timeoutMs }: P
         ...headers,
       },
       lookup,
+      // Also with NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment.
+      rejectUnauthorized: true,
     });
     // The request may also emit an error after the response has begun. That error is ignored.
     request.on('error', () => {});

@@ -1,7 +1,16 @@
 import { url as inspectorUrl } from 'node:inspector';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { flagOf, loadConfig, type Setting, type SettingFlags, settings, unknownVariables } from '../../config.ts';
+import type { Log } from '../../base/log.ts';
+import {
+  flagOf,
+  loadConfig,
+  type Setting,
+  type SettingFlags,
+  type SettingName,
+  settings,
+  unknownVariables,
+} from '../../config.ts';
 import { addExamples } from '../help.ts';
 import { banner } from './banner.ts';
 import { restartFromCompileCache } from './restart-from-compile-cache.ts';
@@ -42,15 +51,27 @@ async function serve(flags: SettingFlags): Promise<void> {
     // Before anything is printed, which a restart would print twice.
     restartFromCompileCache();
   }
+  warnAboutStart(flags, log);
+  const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
+  stopOnSignals({ stop, log, clock: systemClock, process });
+  process.stdout.write(banner(started));
+}
+
+/** Warns about a way of starting that is valid and yet a mistake. */
+function warnAboutStart(flags: SettingFlags, log: Log): void {
+  for (const variable of unknownVariables(process.env)) {
+    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists all settings`);
+  }
+  for (const [name, setting] of Object.entries(settings) as [SettingName, Setting][]) {
+    if (!setting.secret || !flags[name]) continue;
+    log.warn(
+      { variable: setting.variable },
+      `every user can read ${flagOf(setting)} in the process list: use the variable`,
+    );
+  }
   const debuggerUrl = inspectorUrl();
   if (debuggerUrl !== undefined) {
     const risk = 'every program on this machine can run code in the server; start it without --inspect';
     log.warn({ debuggerUrl }, `the debugger of Node is open: ${risk}`);
   }
-  for (const variable of unknownVariables(process.env)) {
-    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists all settings`);
-  }
-  const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
-  stopOnSignals({ stop, log, clock: systemClock, process });
-  process.stdout.write(banner(started));
 }

@@ -147,6 +147,10 @@ test('the TLS certificate must be valid', async (t) => {
   const { port } = await listen(t, server);
   const reason = 'it has no valid certificate: it is not signed by an authority that this server trusts';
   assert.equal(await errorOf(`https://localhost:${port}/`), reason);
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+  assert.equal(await errorOf(`https://localhost:${port}/`), reason, 'the environment cannot turn the check off');
+  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   const before = tls.getCACertificates('default');
   t.after(() => tls.setDefaultCACertificates(before));
   tls.setDefaultCACertificates([...before, testData('cert.pem')]);

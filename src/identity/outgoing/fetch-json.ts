@@ -51,6 +51,8 @@ async function get(url: URL, allowPrivate: boolean, signal: AbortSignal): Promis
     // A compressed response of 500 kB could expand to 500 MB.
     headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': `wharfinger/${version}` },
     lookup: guardedLookup(allowPrivate),
+    // Also with NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: the keys decide whose tokens are valid.
+    rejectUnauthorized: true,
   });
   // The request can emit an error after the response has begun. Reading the response then fails too and reports it.
   request.on('error', () => {});
