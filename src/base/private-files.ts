@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** The permission bits of other users, and of the group. */
 const OTHERS = 0o007;
@@ -83,8 +83,9 @@ export function protectDataDirectory(dataDir: string): string[] {
 /** Makes a file of the user private. Returns a sentence about the change, and throws as `protectDataDirectory` does. */
 export function protectUserFile(path: string): string | undefined {
   const user = process.geteuid?.();
-  if (user === undefined) return undefined;
-  return protectEntry(path, { mode: 0o755, owner: user, user });
+  const directory = statSync(dirname(path), { throwIfNoEntry: false });
+  if (user === undefined || directory === undefined) return undefined;
+  return protectEntry(path, { mode: directory.mode, owner: directory.uid, user });
 }
 
 /** Whether users other than the owner and the group can read a file. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { chmodSync, statSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { temporaryDirectory } from '../cli.testing.ts';
 import { findLogin, getValidLogin, type Login, removeLogin, saveLogin } from './logins.ts';
+import { userFile } from './private-file.ts';
 
 const SERVER = 'https://wharf.example.com';
 const NOW = Date.parse('2026-01-31T12:00:00Z');
@@ -15,6 +17,15 @@ function useTemporaryConfig(t: TestContext): void {
     else process.env.XDG_CONFIG_HOME = before;
   });
 }
+
+test('saved logins that other users can read are made private', async (t) => {
+  useTemporaryConfig(t);
+  await saveLogin(SERVER, { token: 'a', audiences: [] });
+  const path = userFile('credentials.json');
+  chmodSync(path, 0o644);
+  assert.ok(await findLogin(SERVER));
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+});
 
 const failRenewal = async (): Promise<Login> => assert.fail('nothing must be renewed');
 
