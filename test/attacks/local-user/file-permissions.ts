@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, existsSync, lchownSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { createLogger } from '../../../src/base/log.ts';
 import { wharf } from '../../../src/cli/cli.testing.ts';
 import { type DataLocation, databases, findDatabase } from '../../support/databases.ts';
@@ -21,94 +21,81 @@ async function startAndStop(location: DataLocation): Promise<string[]> {
 
 for (const database of databases) {
   describe(`files that other users can read or write, on ${database.name}`, () => {
-    const withStoppedServer = (name: string, attack: (location: DataLocation) => Promise<void>): void => {
-      test(name, async (t) => {
-        const location = await database.createDataLocation();
-        t.after(() => location.remove());
-        assert.deepEqual(await startAndStop(location), [], 'files that the server creates are private');
-        await attack(location);
-      });
-    };
+    let location: DataLocation;
+    let pathOf: (name: string) => string;
+    before(async () => {
+      location = await database.createDataLocation();
+      pathOf = (name) => join(location.dataDir, name);
+      assert.deepEqual(await startAndStop(location), [], 'files that the server creates are private');
+    });
+    after(() => location.remove());
 
-    withStoppedServer(
-      'the mode of a file that other users can read is changed, and the log says so',
-      async (location) => {
-        const { dataDir } = location;
-        // Other users can enter the directory, as in one that mkdir created.
-        chmodSync(dataDir, 0o755);
-        const files = ['owner.json', 'master.key', 'wharfinger.db']
-          .map((name) => join(dataDir, name))
-          .filter(existsSync);
-        assert.ok(files.length >= 2);
-        for (const file of files) chmodSync(file, 0o644);
-        chmodSync(join(dataDir, 'registry'), 0o755);
-        const warnings = await startAndStop(location);
-        for (const file of files) {
-          assert.equal(modeOf(file), '600');
-          assert.ok(
-            warnings.some((line) =>
-              line.startsWith(`${file} could be read by other users (mode 0644): changed to 0600`),
-            ),
-            warnings.join('\n'),
-          );
-        }
-        assert.equal(modeOf(join(dataDir, 'registry')), '700');
-        assert.deepEqual(await startAndStop(location), []);
-      },
-    );
+    test('the mode of a file that other users can read is changed, and the log says so', async () => {
+      // Other users can enter the directory, as in one that mkdir created.
+      chmodSync(location.dataDir, 0o755);
+      const files = ['owner.json', 'master.key', 'wharfinger.db'].map(pathOf).filter(existsSync);
+      assert.ok(files.length >= 2);
+      for (const file of files) chmodSync(file, 0o644);
+      chmodSync(pathOf('registry'), 0o755);
+      const warnings = await startAndStop(location);
+      for (const file of files) {
+        assert.equal(modeOf(file), '600');
+        const expected = `${file} could be read by other users (mode 0644): changed to 0600`;
+        assert.ok(
+          warnings.some((line) => line.startsWith(expected)),
+          warnings.join('\n'),
+        );
+      }
+      assert.equal(modeOf(pathOf('registry')), '700');
+    });
 
-    withStoppedServer('a data directory that other users can write is refused', async (location) => {
+    test('a data directory that other users can write is refused', async () => {
       for (const mode of [0o777, 0o757, 0o1777]) {
         chmodSync(location.dataDir, mode);
         await assert.rejects(startAndStop(location), /can be written by other users .*run chmod 0700 .*WHARF_DATA/);
       }
       chmodSync(location.dataDir, 0o700);
-      await startAndStop(location);
     });
 
-    withStoppedServer('a key that other users can write is refused', async (location) => {
+    test('a key that other users can write is refused', async () => {
       chmodSync(location.dataDir, 0o755);
-      for (const name of ['owner.json', 'master.key']) {
-        const file = join(location.dataDir, name);
+      for (const file of ['owner.json', 'master.key'].map(pathOf)) {
         chmodSync(file, 0o666);
         await assert.rejects(startAndStop(location), /can be written by other users \(mode 0666\).*run chmod 0600/);
         chmodSync(file, 0o600);
       }
-      await startAndStop(location);
+      chmodSync(location.dataDir, 0o700);
     });
 
-    withStoppedServer('a directory that is shared with a group works unchanged, as in Kubernetes', async (location) => {
-      const { dataDir } = location;
-      chmodSync(dataDir, 0o2770);
-      for (const name of readdirSync(dataDir)) {
-        const path = join(dataDir, name);
+    const skip = isRoot ? false : 'only root can create files of another user';
+    test('a key that another user has put in place is refused', { skip }, async () => {
+      for (const file of ['owner.json', 'master.key'].map(pathOf)) {
+        chownSync(file, OTHER_USER, OTHER_USER);
+        await assert.rejects(startAndStop(location), /belongs to another user \(uid 65534\)/);
+        chownSync(file, 0, 0);
+      }
+    });
+
+    test('a link of another user is refused, and a link of the operator works', { skip }, async () => {
+      const file = pathOf('master.key');
+      const moved = pathOf('moved.key');
+      renameSync(file, moved);
+      symlinkSync(moved, file);
+      lchownSync(file, OTHER_USER, OTHER_USER);
+      await assert.rejects(startAndStop(location), /is a link that belongs to another user/);
+      lchownSync(file, 0, 0);
+      assert.deepEqual(await startAndStop(location), []);
+      renameSync(moved, file);
+    });
+
+    test('a directory that is shared with a group works unchanged, as in Kubernetes', async () => {
+      chmodSync(location.dataDir, 0o2770);
+      for (const path of readdirSync(location.dataDir).map(pathOf)) {
         chmodSync(path, statSync(path).isDirectory() ? 0o2770 : 0o660);
         if (isRoot) chownSync(path, OTHER_USER, 0);
       }
       assert.deepEqual(await startAndStop(location), []);
-      assert.equal(modeOf(join(dataDir, 'owner.json')), '660');
-    });
-
-    const skip = isRoot ? false : 'only root can create files of another user';
-    describe('files of another user', { skip }, () => {
-      withStoppedServer('a key that another user has put in place is refused', async (location) => {
-        for (const name of ['owner.json', 'master.key']) {
-          const file = join(location.dataDir, name);
-          chownSync(file, OTHER_USER, OTHER_USER);
-          await assert.rejects(startAndStop(location), /belongs to another user \(uid 65534\)/);
-          chownSync(file, 0, 0);
-        }
-      });
-
-      withStoppedServer('a link of another user is refused, and a link of the operator works', async (location) => {
-        const file = join(location.dataDir, 'master.key');
-        const moved = join(location.dataDir, 'moved.key');
-        renameSync(file, moved);
-        symlinkSync(moved, file);
-        await startAndStop(location);
-        lchownSync(file, OTHER_USER, OTHER_USER);
-        await assert.rejects(startAndStop(location), /is a link that belongs to another user/);
-      });
+      assert.equal(modeOf(pathOf('owner.json')), '660');
     });
   });
 }
