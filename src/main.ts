@@ -136,7 +136,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     seal: (secret, context) => seal(masterKey, secret, context),
     publicUrl,
     publicAdvisoryGroups: config.publicAdvisoryGroups,
-    sinkProblem: (sink) => sinkProblem(sink, config.allowInsecureSinks),
+    sinkProblem: (sink) => sinkProblem(sink, { allowInsecure: config.allowInsecureSinks, publicUrl }),
   });
   const domainOperations = { ...v2Operations, ...issuer.operations };
   const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });
