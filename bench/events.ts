@@ -105,6 +105,10 @@ async function measureDeliveries(store: Store, groupUids: readonly string[], por
     timeoutMs: 15_000,
     giveUpMs: 1e9,
     retentionMs: 1e9,
+    makerAccess: async () => undefined,
+    eventReaders: new Map(),
+    // Sinks that have accepted a delivery, without the limit of their rate.
+    limits: { rate: 1e6, newSinkIntervalMs: 10_000 },
   });
   let series = 0;
   const deliver = async (): Promise<number> => {

@@ -70,6 +70,11 @@ export const settings = {
   deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: parseSchedule, description: 'the delays before the attempts to deliver an event' },
   deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: durationParser('10ms', '5m'), description: 'the timeout of an attempt to deliver an event' },
   deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: durationParser('1s', '365d'), description: 'how long a sink can fail before it is disabled' },
+  /** In milliseconds. */
+  newSinkInterval: { variable: 'WHARF_NEW_SINK_INTERVAL', value: 'time', default: '10s', parse: durationParser('0s', '5m'), description: 'the delay after the first failed request to a sink that has never accepted one; it doubles with each further failure; 0s for none' },
+  /** Requests per second. */
+  sinkRate: { variable: 'WHARF_SINK_RATE', value: 'number', default: '100', parse: countParser(1, 100_000), description: 'the requests per second that the subscriptions of one organization can cause at one host; more wait' },
+  /** In milliseconds. */
   eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: durationParser('2d', '3650d'), description: 'how long delivered events and their deliveries are kept' },
 } as const satisfies Record<string, Setting>;
 

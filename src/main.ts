@@ -11,7 +11,8 @@ import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
 import type { Config } from './config.ts';
-import { v2Files } from './contract/gen/files.js';
+import { eventReaders } from './contract/event-readers.ts';
+import { ociFiles, v2Files } from './contract/gen/files.js';
 import { files, methodTable } from './contract/method-table.ts';
 import { v2beta1Files, withV2beta1 } from './contract/v2beta1.ts';
 import { createDelivery } from './delivery/delivery.ts';
@@ -24,6 +25,7 @@ import { createIssuerKeys } from './identity/federation/issuer-keys.ts';
 import { createFederatedTokenVerifier } from './identity/federation/verify-token.ts';
 import { createAuthenticator } from './identity/login/authenticate.ts';
 import { createLastSeenRecorder } from './identity/login/last-seen.ts';
+import { createMakerAccess } from './identity/login/maker-access.ts';
 import { openMasterKey } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
@@ -123,9 +125,10 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     ...{ authenticateFederated, verifyUnregistered },
   });
   const { accessTokens } = issuer;
+  const grantCache = createGrantCache(store.reader);
+  const makerAccess = createMakerAccess({ db: store.reader, grantCache });
   const { authenticate, authenticateForRegistry } = createAuthenticator({
-    ...{ db: store.reader, clock, publicUrl, accessTokens, authenticateFederated },
-    grantCache: createGrantCache(store.reader),
+    ...{ db: store.reader, clock, publicUrl, accessTokens, authenticateFederated, grantCache },
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
   });
 
@@ -137,6 +140,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     publicUrl,
     publicAdvisoryGroups: config.publicAdvisoryGroups,
     sinkProblem: (sink) => sinkProblem(sink, { allowInsecure: config.allowInsecureSinks, publicUrl }),
+    makerAccess,
   });
   const domainOperations = { ...v2Operations, ...issuer.operations };
   const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });
@@ -177,7 +181,9 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   // What happens after a call.
   const delivery = createDelivery({
     // Not the store that signals commits: delivery would wake itself.
-    ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics },
+    ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics, makerAccess },
+    eventReaders: eventReaders([...methods, ...methodTable(ociFiles)]),
+    limits: { rate: config.sinkRate, newSinkIntervalMs: config.newSinkInterval },
     unseal: (sealed, context) => open(masterKey, sealed, context).toString(),
     allowInsecure: config.allowInsecureSinks,
     schedule: config.deliverySchedule,

@@ -8,7 +8,7 @@ import {
   withoutCapabilities,
 } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
-import type { Caller } from '../resource/caller.ts';
+import type { Caller, CallerLogin } from '../resource/caller.ts';
 
 /** Capabilities that an identity holds at a group and its descendants. */
 export interface Grant {
@@ -19,6 +19,7 @@ export interface Grant {
 export interface CallerOptions {
   /** False by default. */
   readonly isRestricted?: boolean;
+  readonly login?: CallerLogin | undefined;
   /** By default, the access of the caller never changes. */
   readonly current?: Caller['current'];
 }
@@ -27,6 +28,7 @@ export const anonymousCaller: Caller = {
   uid: '',
   actor: undefined,
   isRestricted: false,
+  login: undefined,
   can: () => false,
   lacks: (wanted) => wanted,
   reach: () => [],
@@ -38,7 +40,7 @@ export function createCaller(
   uid: string,
   actor: Caller['actor'],
   grants: readonly Grant[],
-  { isRestricted = false, current }: CallerOptions = {},
+  { isRestricted = false, login, current }: CallerOptions = {},
 ): Caller {
   const identityGroup = parentOf(uid);
   const grantedAt = new Map<Uid, CapabilitySet>();
@@ -69,6 +71,7 @@ export function createCaller(
     uid,
     actor,
     isRestricted,
+    login,
     can: (capabilities, at) => covers(heldAt(at), cachedCapabilitySet(capabilities)),
     lacks: (wanted, at) => withoutCapabilities(wanted, heldAt(at)),
     reach(capabilities) {

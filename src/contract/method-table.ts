@@ -75,13 +75,16 @@ function readRoute({ pattern, body }: HttpRule): Route | undefined {
   return { verb: pattern.case.toUpperCase() as Verb, template: pattern.value, body: body === '' ? undefined : body };
 }
 
-function readEvent({ type, extensions, audience }: Event, incomplete: (problem: string) => Error): EventSpec {
+function readEvent(
+  { type, extensions, audience, readableWith }: Event,
+  incomplete: (problem: string) => Error,
+): EventSpec {
   if (type === '') throw incomplete('has an event without a type');
   switch (audience) {
     case Audience.CUSTOMER:
-      return { type, extensions, audience: 'customer' };
+      return { type, extensions, readableWith, audience: 'customer' };
     case Audience.INTERNAL:
-      return { type, extensions, audience: 'internal' };
+      return { type, extensions, readableWith, audience: 'internal' };
     default:
       throw incomplete(`has event ${type} without an audience`);
   }

@@ -17,6 +17,8 @@ export interface EventSpec {
   /** CloudEvents extension attributes that the event carries, such as `group`. */
   readonly extensions: readonly string[];
   readonly audience: 'customer' | 'internal';
+  /** The capabilities to read what the event contains, where the contract declares them. */
+  readonly readableWith: readonly Capability[];
 }
 
 /** One row of the method table, read from the options of a method in the contract. */

@@ -6,6 +6,7 @@ const row: EventRow = {
   event_id: 'e1',
   type: 'dev.example.changed.v1',
   subject: 'a',
+  scope: '',
   time: 0,
   audience: 'customer',
   extensions: '{"group":"g"}',

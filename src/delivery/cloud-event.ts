@@ -5,6 +5,7 @@ export interface EventRow extends Row {
   readonly event_id: string;
   readonly type: string;
   readonly subject: string;
+  readonly scope: string;
   readonly time: number;
   readonly audience: string;
   readonly extensions: string;
@@ -14,7 +15,7 @@ export interface EventRow extends Row {
 }
 
 export const EVENT_COLUMNS =
-  'o.event_id, o.type, o.subject, o.time, o.audience, o.extensions, o.actor, o.body_type, o.body';
+  'o.event_id, o.type, o.subject, o.scope, o.time, o.audience, o.extensions, o.actor, o.body_type, o.body';
 
 /** The attributes of a delivered event that are not in the outbox. */
 export interface DeliveryAttributes {

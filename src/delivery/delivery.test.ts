@@ -175,7 +175,9 @@ for (const database of databases) {
       await first.stop();
       await appendChange(store, parentOf(uid), now, 'next');
       await store.write((tx) => tx.run('UPDATE sink SET due = $1', now));
-      assert.equal((await leaseDueSinks(store, { working: 1, failing: 0 }, now, 6_000)).length, 1);
+      const capacity = { working: 1, failing: 0 };
+      const limits = { rate: 1_000, newSinkIntervalMs: 0 };
+      assert.equal((await leaseDueSinks(store, { capacity, limits, now, leaseMs: 6_000 })).length, 1);
       const delivery = start();
       await deliveriesAre(uid, 'delivered 1', 'pending 0');
       now += 5_999;

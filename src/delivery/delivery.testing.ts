@@ -27,6 +27,9 @@ export function deliveryOn(store: Store, clock: () => number, options: Partial<D
     timeoutMs: 2_000,
     giveUpMs: 5 * 86_400_000,
     retentionMs: 30 * 86_400_000,
+    makerAccess: async () => undefined,
+    eventReaders: new Map(),
+    limits: { rate: 100_000, newSinkIntervalMs: 0 },
     ...options,
   });
 }

@@ -4,13 +4,18 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { parentOf } from '../base/uid.ts';
+import type { EventReaders } from '../contract/event-readers.ts';
+import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { SinkSchema } from '../contract/gen/wharfinger/events/v1/sinks_pb.js';
 import { encodeJson } from '../contract/json/encode.ts';
+import type { MakerAccess } from '../domains/events/maker.ts';
+import { ENABLED, type SinkRow } from '../domains/events/sink-rows.ts';
 import { toSinkMessage } from '../domains/events/sinks.ts';
 import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
 import type { CommitSignal } from '../store/commit-signal.ts';
 import { appendEvent } from '../store/outbox.ts';
 import type { Store, Transaction } from '../store/store.ts';
+import type { AddressLimits } from './address-limits.ts';
 import { fanOut } from './fan-out.ts';
 import { prune } from './prune.ts';
 import {
@@ -25,8 +30,14 @@ import {
 } from './queue.ts';
 import type { RetryPolicy } from './retry-schedule.ts';
 import { type SendOptions, sendDue } from './send-due.ts';
+import { createSubscriptionAccess } from './subscription-access.ts';
 
 export interface DeliveryOptions extends RetryPolicy {
+  /** Determines what the makers of subscriptions may do now. */
+  readonly makerAccess: MakerAccess;
+  /** The capabilities to read what events contain. */
+  readonly eventReaders: EventReaders;
+  readonly limits: AddressLimits;
   readonly store: Store;
   /** Commits that may have written events. Those of delivery itself must not be among them. */
   readonly commits?: Pick<CommitSignal, 'subscribe'>;
@@ -72,8 +83,10 @@ const STOP_GRACE_MS = 3000;
  */
 const LEASE_TIMEOUTS = 3;
 
-/** The type of the event of a disabled sink. */
+/** The types of the events of a sink that is disabled or paused. */
 export const SINK_DISABLED = 'dev.wharfinger.events.subscription.disabled.v1';
+export const SINK_PAUSED = 'dev.wharfinger.events.subscription.paused.v1';
+const READ_SINK = [Capability.CAP_EVENTS_SUBSCRIPTION_LIST];
 
 /**
  * Runs these steps in a loop:
@@ -83,7 +96,11 @@ export const SINK_DISABLED = 'dev.wharfinger.events.subscription.disabled.v1';
  * 4. queue.ts records the outcomes and ends the lease.
  */
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { store, clock, log, metrics, schedule, giveUpMs, timeoutMs, retentionMs } = options;
+  const { store, clock, log, metrics, schedule, giveUpMs, timeoutMs, retentionMs, limits } = options;
+  const accessOf = createSubscriptionAccess(
+    options.makerAccess,
+    new Map([...options.eventReaders, [SINK_DISABLED, READ_SINK], [SINK_PAUSED, READ_SINK]]),
+  );
   const stopping = new AbortController();
   const cancelling = new AbortController();
   const sending = new Set<Promise<void>>();
@@ -94,6 +111,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     stopping: stopping.signal,
     cancelling: cancelling.signal,
     observe,
+    accessOf,
   };
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | undefined;
@@ -114,8 +132,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     try {
       while (pollAgain && !stopping.signal.aborted) {
         pollAgain = false;
-        if ((await fanOut(store, { now: clock(), delayMs: schedule[0] ?? 0, retentionMs })) > 0) pollAgain = true;
-        const leases = await leaseDueSinks(store, freeCapacity(), clock(), timeoutMs * LEASE_TIMEOUTS);
+        if ((await createDeliveries()) > 0) pollAgain = true;
+        const leaseMs = timeoutMs * LEASE_TIMEOUTS;
+        const leases = await leaseDueSinks(store, { capacity: freeCapacity(), now: clock(), leaseMs, limits });
         for (const lease of leases) startSending(lease);
         // During continuous writes, a poll per commit would cost as much as the commits.
         if (pollAgain) await delay(BATCH_DELAY_MS);
@@ -135,6 +154,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
     polling = undefined;
     if (!stopping.signal.aborted) timer = setTimeout(wake, waitMs);
+  }
+
+  function createDeliveries(): Promise<number> {
+    const now = clock();
+    const onPause = (tx: Transaction, subscription: string, reason: string) =>
+      appendSinkEvent(tx, SINK_PAUSED, subscription, { ...ENABLED, paused: now, reason }, now);
+    return fanOut(store, { now, delayMs: schedule[0] ?? 0, retentionMs, accessOf, onPause });
   }
 
   /** Not awaited, because deliveries need not wait for it. */
@@ -170,37 +196,41 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   async function send(lease: SinkLease): Promise<void> {
-    const { outcomes, pausedUntil, isGone } = await sendDue(sendOptions, lease);
+    const { subscription } = lease;
+    const result = await sendDue(sendOptions, lease);
+    const { outcomes, handshake, isGone } = result;
     const now = clock();
     const disableReason = ({ failing_since: since }: SinkFailures): string | undefined => {
       if (isGone) return 'it answered 410 Gone';
-      const hasFailed = outcomes.length > 0 && since !== null;
+      const hasFailed = (outcomes.length > 0 || handshake !== undefined) && since !== null;
       return hasFailed && now - since >= giveUpMs ? 'every attempt has failed for too long' : undefined;
     };
-    const onDisable = (tx: Transaction, failures: SinkFailures, reason: string) =>
-      appendDisabledEvent(tx, lease.subscription, failures, reason, now);
-    await settle(store, lease, { outcomes, pausedUntil, now, disableReason, onDisable });
+    const onDisable = (tx: Transaction, { failing_since }: SinkFailures, reason: string) =>
+      appendSinkEvent(tx, SINK_DISABLED, subscription, { ...ENABLED, failing_since, disabled: now, reason }, now);
+    const onPause = (tx: Transaction, reason: string) =>
+      appendSinkEvent(tx, SINK_PAUSED, subscription, { ...ENABLED, paused: now, reason }, now);
+    await settle(store, lease, { ...result, now, limits, disableReason, onDisable, onPause });
   }
 
-  async function appendDisabledEvent(
+  async function appendSinkEvent(
     tx: Transaction,
+    type: typeof SINK_DISABLED | typeof SINK_PAUSED,
     subscription: string,
-    { failing_since }: SinkFailures,
-    reason: string,
+    row: SinkRow,
     now: number,
   ): Promise<void> {
-    log.warn({ subscription, reason }, 'disabled a subscription');
+    const { reason } = row;
+    log.warn({ subscription, reason }, `${type === SINK_PAUSED ? 'paused' : 'disabled'} a subscription`);
     const group = parentOf(subscription);
-    const sink = toSinkMessage(subscription, { failing_since, disabled: now, reason });
     await appendEvent(tx, {
       id: randomUUID(),
-      type: SINK_DISABLED,
+      type,
       subject: subscription,
       scope: group,
       time: now,
       audience: 'customer',
       extensions: { group },
-      body: { type: SinkSchema.typeName, json: encodeJson(SinkSchema, sink) },
+      body: { type: SinkSchema.typeName, json: encodeJson(SinkSchema, toSinkMessage(subscription, row)) },
     });
   }
 

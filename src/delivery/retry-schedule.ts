@@ -28,6 +28,13 @@ export function backoffUntil({ schedule }: RetryPolicy, failures: number, now: n
   return now + Math.min(delay, MAX_BACKOFF);
 }
 
+/**
+ * Returns how long to wait after this many failures in a row at a sink or address that has never accepted anything. It may
+ * belong to a third party that expects no requests, so it gets few.
+ */
+export const newSinkDelay = (intervalMs: number, failures: number): number =>
+  Math.min(intervalMs * 2 ** Math.min(Math.max(failures - 1, 0), 20), MAX_BACKOFF);
+
 /** Returns the time of a Retry-After header (RFC 9110, section 10.2.3); 0 if it is absent, invalid or in the past. */
 export function readRetryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;

@@ -1,19 +1,30 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
-import { parentOf } from '../base/uid.ts';
+import { type ParentUid, parentOf } from '../base/uid.ts';
 import { subscriptions } from '../domains/events/subscriptions.ts';
 import { secretContext, type WebhookSecrets } from '../domains/events/webhook-secret.ts';
 import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
 import { find } from '../resource/read.ts';
 import type { Reader } from '../store/store.ts';
+import type { AddressLimits } from './address-limits.ts';
 import { cloudEventHeaders, eventData } from './cloud-event.ts';
-import { type AttemptOutcome, type DueDelivery, dueDeliveries, isLeaseValid, type SinkLease } from './queue.ts';
-import { backoffUntil, nextAttempt, type RetryPolicy, readRetryAfter } from './retry-schedule.ts';
+import { originOf, requestPermission } from './handshake.ts';
+import {
+  type AttemptOutcome,
+  type DueDelivery,
+  dueDeliveries,
+  type HandshakeOutcome,
+  isLeaseValid,
+  type SendResult,
+  type SinkLease,
+} from './queue.ts';
+import { backoffUntil, newSinkDelay, nextAttempt, type RetryPolicy, readRetryAfter } from './retry-schedule.ts';
 import { openSinkConnection, type PostOptions, type SinkConnection } from './sink-connection.ts';
+import type { FindSubscriptionAccess } from './subscription-access.ts';
 import { signatureHeaders } from './webhook-signature.ts';
 
-/** The most deliveries that are sent under one lease, so that other sinks get a lease too. */
-const MAX_DELIVERIES = 20;
+/** How often it is checked whether the maker of a paused subscription has access again. */
+const PAUSED_CHECK_MS = 5 * 60 * 1000;
 /**
  * After a failure that took this long the lease ends. The sink then counts among the failing ones (MAX_SINKS in delivery.ts).
  */
@@ -32,57 +43,98 @@ export interface SendOptions extends PostOptions, RetryPolicy {
   /** Aborted some time later: a running request is cancelled. */
   readonly cancelling: AbortSignal;
   readonly observe: (outcome: AttemptOutcome, event: DueDelivery) => void;
+  readonly accessOf: FindSubscriptionAccess;
+  readonly limits: AddressLimits;
 }
 
-export interface SendResult {
-  readonly outcomes: readonly AttemptOutcome[];
-  /** The time before which nothing is sent to the sink; 0 if there is none. */
-  readonly pausedUntil: number;
-  /** Whether the sink responded with 410 Gone. */
-  readonly isGone: boolean;
-}
+const NOTHING: SendResult = {
+  outcomes: [],
+  withheld: [],
+  handshake: undefined,
+  waitUntil: 0,
+  isGone: false,
+  pauseReason: undefined,
+};
 
 /** Sends the due deliveries of the leased sink, one after the other in the order of the events. */
 export async function sendDue(options: SendOptions, lease: SinkLease): Promise<SendResult> {
-  const { db, clock, stopping, timeoutMs } = options;
-  const { subscription } = lease;
+  const { db, clock, accessOf } = options;
+  const { subscription, maker, handshake } = lease;
   const stored = await find(db, subscriptions, subscription);
-  if (!stored) return { outcomes: [], pausedUntil: 0, isGone: false };
+  if (!stored) return NOTHING;
+  const { pauseReason } = await accessOf(maker, stored.parent);
+  if (pauseReason !== undefined) return { ...NOTHING, pauseReason, waitUntil: clock() + PAUSED_CHECK_MS };
   const { sink } = stored.message;
-  const secrets = openSecrets(options, subscription, stored.state as unknown as WebhookSecrets);
-  const due = await dueDeliveries(db, subscription, clock(), MAX_DELIVERIES);
   const connection = openSinkConnection(sink, options);
-  const outcomes: AttemptOutcome[] = [];
-  const failedSubjects = new Set<string>();
-  const started = clock();
-  let failures = lease.failures;
-  let pausedUntil = 0;
-  let isGone = false;
   try {
-    for (const event of due) {
-      if (stopping.aborted || pausedUntil > 0 || isGone || clock() - started >= timeoutMs) break;
-      // Events about one subject are delivered in order.
-      if (failedSubjects.has(event.subject)) continue;
-      if (!(await isLeaseValid(db, lease))) break;
-      const result = await attempt(options, { sink, secrets, connection, subscription }, event);
-      if (!result) break;
-      const { outcome, retryAfter } = result;
-      outcomes.push(outcome);
-      options.observe(outcome, event);
-      if (outcome.state === 'delivered') {
-        failures = 0;
-        continue;
-      }
-      failures++;
-      failedSubjects.add(event.subject);
-      pausedUntil = Math.max(retryAfter, backoffUntil(options, failures, clock()));
-      isGone = outcome.status === 410;
-      if (outcome.durationMs >= SLOW_MS) break;
-    }
+    if (handshake === 0) return await shakeHands(options, lease, connection);
+    const secrets = openSecrets(options, subscription, stored.state as unknown as WebhookSecrets);
+    const origin = handshake === null ? undefined : originOf(options.publicUrl);
+    return await sendAll(options, lease, { sink, secrets, connection, subscription, group: stored.parent, origin });
   } finally {
     connection.close();
   }
-  return { outcomes, pausedUntil, isGone };
+}
+
+/** Asks the sink for its permission. Its deliveries are sent under the next lease. */
+async function shakeHands(
+  { clock, publicUrl, cancelling, limits }: SendOptions,
+  { failures }: SinkLease,
+  connection: SinkConnection,
+): Promise<SendResult> {
+  const attempted = clock();
+  let handshake: HandshakeOutcome;
+  try {
+    handshake = { ...(await requestPermission(connection, originOf(publicUrl), cancelling)), attempted };
+  } catch {
+    if (cancelling.aborted) return NOTHING;
+    handshake = { isPermitted: false, allowedRate: undefined, attempted };
+  }
+  const waitMs = handshake.isPermitted ? 0 : newSinkDelay(limits.newSinkIntervalMs, failures + 1);
+  return { ...NOTHING, handshake, waitUntil: waitMs === 0 ? 0 : clock() + waitMs };
+}
+
+async function sendAll(options: SendOptions, lease: SinkLease, target: SinkTarget): Promise<SendResult> {
+  const { db, clock, stopping, timeoutMs, accessOf, limits } = options;
+  const { subscription, maker, reservation, allowedRate } = lease;
+  const due = await dueDeliveries(db, subscription, clock(), allowedRate === null ? reservation.requests : 1);
+  const outcomes: AttemptOutcome[] = [];
+  const withheld: number[] = [];
+  const failedSubjects = new Set<string>();
+  const started = clock();
+  let { failures, accepted } = lease;
+  let waitUntil = 0;
+  let isGone = false;
+  for (const event of due) {
+    if (stopping.aborted || waitUntil > 0 || isGone || clock() - started >= timeoutMs) break;
+    // Events about one subject are delivered in order.
+    if (failedSubjects.has(event.subject)) continue;
+    const [isLeased, access] = await Promise.all([isLeaseValid(db, lease), accessOf(maker, target.group)]);
+    // A subscription that has just been paused is recorded as such under the next lease.
+    if (!isLeased || access.pauseReason !== undefined) break;
+    if (!access.mayReceive(event.type, event.scope)) {
+      withheld.push(event.id);
+      continue;
+    }
+    const result = await attempt(options, target, event);
+    if (!result) break;
+    const { outcome, retryAfter } = result;
+    outcomes.push(outcome);
+    options.observe(outcome, event);
+    if (outcome.state === 'delivered') {
+      failures = 0;
+      accepted ??= clock();
+      if (allowedRate !== null) waitUntil = clock() + Math.ceil(60_000 / allowedRate);
+      continue;
+    }
+    failures++;
+    failedSubjects.add(event.subject);
+    const newSinkWait = accepted === null ? newSinkDelay(limits.newSinkIntervalMs, failures) : 0;
+    waitUntil = Math.max(retryAfter, backoffUntil(options, failures, clock()), newSinkWait && clock() + newSinkWait);
+    isGone = outcome.status === 410;
+    if (outcome.durationMs >= SLOW_MS) break;
+  }
+  return { ...NOTHING, outcomes, withheld, waitUntil, isGone };
 }
 
 interface SinkTarget {
@@ -90,6 +142,10 @@ interface SinkTarget {
   readonly sink: string;
   readonly secrets: readonly string[];
   readonly connection: SinkConnection;
+  /** The group of the subscription. */
+  readonly group: ParentUid;
+  /** The name of this server, which the sink has permitted by the handshake; undefined if none is required. */
+  readonly origin: string | undefined;
 }
 
 interface AttemptResult {
@@ -113,10 +169,10 @@ async function attempt(
   let error: string | undefined;
   let retryAfter = 0;
   try {
-    const response = await target.connection.post(headers, body, cancelling);
+    const response = await target.connection.send('POST', headers, body, cancelling);
     status = response.status;
     if (status < 200 || status >= 300) error = `it answered with status ${status}`;
-    retryAfter = error === undefined ? 0 : readRetryAfter(response.retryAfter, clock());
+    retryAfter = error === undefined ? 0 : readRetryAfter(response.headers['retry-after'], clock());
   } catch (failure) {
     if (cancelling.aborted) return undefined;
     error = (failure as Error).message;
@@ -132,7 +188,7 @@ async function attempt(
 
 async function headersOf(
   { accessTokens, publicUrl }: SendOptions,
-  { subscription, sink, secrets }: SinkTarget,
+  { subscription, sink, secrets, origin }: SinkTarget,
   event: DueDelivery,
   body: string,
   now: number,
@@ -150,6 +206,7 @@ async function headersOf(
     ...cloudEventHeaders(event, { source: publicUrl, subscription, sink }),
     ...signatureHeaders({ id: event.event_id, now, body }, secrets),
     authorization: `Bearer ${token}`,
+    ...(origin !== undefined && { origin }),
   };
 }
 

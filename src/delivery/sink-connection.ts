@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Agent as HttpAgent, request as httpRequest } from '../base/node-http.ts';
 import { version } from '../base/version.ts';
@@ -18,14 +18,20 @@ export interface PostOptions {
 
 export interface SinkResponse {
   readonly status: number;
-  /** The header as it was received. */
-  readonly retryAfter: string | undefined;
+  readonly headers: IncomingHttpHeaders;
 }
+
+export type SinkMethod = 'POST' | 'OPTIONS';
 
 /** Sends requests to a sink one after the other, over one connection if the sink keeps it open. */
 export interface SinkConnection {
   /** Returns any response, also a redirect, which is not followed. Throws an OutgoingError if there is no response. */
-  post(headers: Readonly<Record<string, string>>, body: string, stop: AbortSignal): Promise<SinkResponse>;
+  send(
+    method: SinkMethod,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    stop: AbortSignal,
+  ): Promise<SinkResponse>;
   close(): void;
 }
 
@@ -35,13 +41,14 @@ export function openSinkConnection(sink: string, { allowInsecure, timeoutMs }: P
   const lookup = guardedLookup(allowInsecure);
   const agent = new (isPlain ? HttpAgent : HttpsAgent)({ keepAlive: true, maxSockets: 1 });
 
-  async function send(
+  async function request(
+    method: SinkMethod,
     headers: Readonly<Record<string, string>>,
     body: string,
     signal: AbortSignal,
   ): Promise<SinkResponse> {
-    const request = (isPlain ? httpRequest : httpsRequest)(permittedUrl(sink, allowInsecure), {
-      method: 'POST',
+    const sent = (isPlain ? httpRequest : httpsRequest)(permittedUrl(sink, allowInsecure), {
+      method,
       signal,
       agent,
       headers: {
@@ -55,24 +62,24 @@ export function openSinkConnection(sink: string, { allowInsecure, timeoutMs }: P
       rejectUnauthorized: true,
     });
     // The request may also emit an error after the response has begun. That error is ignored.
-    request.on('error', () => {});
-    request.end(body);
+    sent.on('error', () => {});
+    sent.end(body);
     try {
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
       await drain(response);
-      return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
+      return { status: response.statusCode ?? 0, headers: response.headers };
     } catch (error) {
       // The sink closed the idle connection when the request was sent, so it has not received the request.
-      if (request.reusedSocket && !signal.aborted) return send(headers, body, signal);
+      if (sent.reusedSocket && !signal.aborted) return request(method, headers, body, signal);
       throw error;
     }
   }
 
   return {
-    async post(headers, body, stop) {
+    async send(method, headers, body, stop) {
       const timeout = AbortSignal.timeout(timeoutMs);
       try {
-        return await send(headers, body, AbortSignal.any([timeout, stop]));
+        return await request(method, headers, body, AbortSignal.any([timeout, stop]));
       } catch (error) {
         throw toOutgoingError(error, timeout, timeoutMs);
       }

@@ -17,7 +17,7 @@ import {
 } from './advisory-documents/security-advisory-operations.ts';
 import { vulnerabilityMetadata } from './advisory-documents/vulnerability-metadata.ts';
 import { deliveryOperations } from './events/deliveries.ts';
-import { sinkOperations } from './events/sinks.ts';
+import { type SinkOptions, sinkOperations } from './events/sinks.ts';
 import { type SubscriptionOptions, subscriptionOperations, subscriptions } from './events/subscriptions.ts';
 import { explainOperations } from './iam/access/explain.ts';
 import { accountAssociationOperations, accountAssociations } from './iam/groups/account-associations.ts';
@@ -87,7 +87,7 @@ export const resources: readonly Resource[] = [
 /** The operations of all methods that this server implements. Other methods of the contract return UNIMPLEMENTED. */
 export function createOperations(
   pageTokens: PageTokens,
-  options: IdentityProviderOptions & SubscriptionOptions & SecurityAdvisoryOptions,
+  options: IdentityProviderOptions & SubscriptionOptions & SinkOptions & SecurityAdvisoryOptions,
 ): Operations {
   const engine = createEngine(resources, pageTokens);
   const standard = standardResources.map(([resource, service]) => standardOperations(engine, resource, service));
@@ -117,7 +117,7 @@ export function createOperations(
     ...vulnerabilityMetadataImportOperations,
     ...securityAdvisoryOperations(engine, options),
     ...subscriptionOperations(engine, options),
-    ...sinkOperations(options.seal),
+    ...sinkOperations(options),
     ...deliveryOperations(pageTokens),
     ...explainOperations,
   };

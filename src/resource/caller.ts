@@ -4,6 +4,15 @@ import type { CapabilitySet } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Reader } from '../store/store.ts';
 
+/** What decides the access of a caller besides the role bindings of its identity. */
+export interface CallerLogin {
+  /** The identity provider of the login, and the groups of the user there that are mapped to roles. */
+  readonly provider?: { readonly uid: string; readonly groups: readonly string[] } | undefined;
+  /** The groups and the capabilities that the token is restricted to. */
+  readonly scopes?: readonly Uid[] | undefined;
+  readonly capabilities?: CapabilitySet | undefined;
+}
+
 /** The identity that makes a call, and what it may do where. */
 export interface Caller {
   /** The uid of the identity; empty for an anonymous caller. */
@@ -12,6 +21,8 @@ export interface Caller {
   readonly actor: { readonly subject: string; readonly act?: Readonly<Record<string, string>> } | undefined;
   /** Whether the token is restricted to some groups or capabilities. */
   readonly isRestricted: boolean;
+  /** Undefined if the role bindings of the identity alone decide. */
+  readonly login: CallerLogin | undefined;
   /** Whether the caller holds all of `capabilities` at `uid` or at one of its ancestors. No caller holds any at ROOT. */
   can(capabilities: readonly Capability[], uid: ParentUid): boolean;
   /** The part of `wanted` that the caller does not hold at `uid`. Callers can only grant what they hold. */

@@ -1,1 +1,2 @@
 // Attacks of an identity that has lost its access, and wants to keep or regain it.
+import './fired-owner/subscriptions.ts';

@@ -1,2 +1,3 @@
 // Attacks of an identity with rights in its own organization on other organizations, and on identities with more rights.
 import './tenant/forged-page-token-and-issuer.ts';
+import './tenant/subscriptions.ts';

@@ -43,6 +43,9 @@ const env = {
   // Leases last three times as long. The next server waits for those of a killed one.
   WHARF_DELIVERY_TIMEOUT: '500ms',
   WHARF_LOG_LEVEL: 'info',
+  // All subscriptions have the same sink, and this test is about faults and not about limits.
+  WHARF_SINK_RATE: '100000',
+  WHARF_NEW_SINK_INTERVAL: '0s',
 };
 
 for (const { database, changes, kills } of loads) {

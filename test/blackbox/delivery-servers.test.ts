@@ -16,11 +16,12 @@ const { createGroup } = GroupsService.method;
 const GROUPS = 100;
 const PHASE_MS = 600_000;
 
-const env = { WHARF_ALLOW_INSECURE_SINKS: 'true' };
+// All subscriptions have the same sink, and this test is not about the limit of its rate.
+const env = { WHARF_ALLOW_INSECURE_SINKS: 'true', WHARF_SINK_RATE: '100000' };
 
 /** Inserts events about 10 subjects in turn, with increasing numbers as bodies. */
 const INSERT_EVENTS = `INSERT INTO outbox (event_id, type, subject, scope, time, audience, extensions, body)
-  SELECT $1 || '-' || n, 'dev.example.changed.v1', $1 || '/' || n % 10, $2, $3, 'customer', '{}', CAST(n AS TEXT)
+  SELECT $1 || '-' || n, 'dev.chainguard.api.iam.group.updated.v1', $1 || '/' || n % 10, $2, $3, 'customer', '{}', CAST(n AS TEXT)
   FROM generate_series(1, $4) AS n`;
 
 describe('two servers on one PostgreSQL', () => {

@@ -82,6 +82,9 @@ describe('wharf events', () => {
 
     assert.equal((await json('status', uid)).state, 'SINK_STATE_WORKING');
     assert.equal((await json('enable', uid)).state, 'SINK_STATE_WORKING');
+    assert.match((await json('take-over', uid)).maker, /^[0-9a-f]{40}/);
+    assert.equal((await json('handshake', uid)).handshake, 'HANDSHAKE_REQUIRED');
+    assert.equal((await json('handshake', uid, '--none')).handshake, 'HANDSHAKE_NONE');
     const rotated = await json('rotate-secret', uid, '--overlap', '1h');
     assert.match(rotated.secret, /^whsec_/);
     assert.equal((await wharf('subscriptions', 'delete', uid)).code, 0);

@@ -4,6 +4,7 @@ import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.
 import { FieldBehavior } from '../../src/contract/gen/google/api/field_behavior_pb.js';
 import { resource, resource_reference } from '../../src/contract/gen/google/api/resource_pb.js';
 import { scope } from '../../src/contract/gen/wharfinger/options/v1/options_pb.js';
+import type { EventSpec } from '../../src/contract/method.ts';
 import { methodTable } from '../../src/contract/method-table.ts';
 import { fieldOptions } from '../../src/contract/options.ts';
 import type { Declarations } from './recorded-contract.ts';
@@ -26,11 +27,18 @@ export function declarationsOfDescriptors(files: readonly DescFile[]): Declarati
       access: method.access === 'optional' ? 'public' : method.access,
       capabilities: method.capabilities.map((capability) => Capability[capability]),
       scope: method.scope.join('.'),
-      event: method.event && { ...method.event, audience: method.event.audience.toUpperCase() },
+      event: method.event && eventOf(method.event),
     });
   }
   return declarations;
 }
+
+/** The recorded contract does not say which capabilities it takes to receive an event. */
+const eventOf = ({ type, extensions, audience }: EventSpec) => ({
+  type,
+  extensions,
+  audience: audience.toUpperCase(),
+});
 
 const pathOf = (file: DescFile): string => `${file.name}.proto`;
 

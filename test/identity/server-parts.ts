@@ -86,6 +86,7 @@ export async function openTestServer(database: Database) {
         seal: () => assert.fail(),
         publicUrl,
         sinkProblem: () => undefined,
+        makerAccess: async () => undefined,
         publicAdvisoryGroups: [],
       }),
       ...issuer.operations,

@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Reader, Store } from '../../src/store/store.ts';
 import { assertConsistent } from './consistency.ts';
 import { databases } from './databases.ts';
-import { startTestServer, type TestServer } from './server.ts';
+import { startTestServer, type TestServer, type TestServerOptions } from './server.ts';
 import { type Client, type Wire, wires } from './wires.ts';
 
 /** A server and its clients, on one database and over one wire. */
@@ -29,13 +29,17 @@ let groupCount = 0;
  * Runs a suite on every database and over every wire. The wires of a database share one server. After both, the listing
  * index must be consistent with the resources.
  */
-export function onEveryDatabaseAndWire(name: string, suite: (fixture: ApiFixture) => void): void {
+export function onEveryDatabaseAndWire(
+  name: string,
+  suite: (fixture: ApiFixture) => void,
+  options: TestServerOptions = {},
+): void {
   for (const database of databases) {
     describe(`${name} on ${database.name}`, () => {
       let server: TestServer;
       let store: Store;
       before(async () => {
-        server = await startTestServer(database);
+        server = await startTestServer(database, options);
         store = await openStore(server.dataLocation);
       });
       after(async () => {

@@ -12,6 +12,7 @@ import { parentOf } from '../../src/base/uid.ts';
 
 /** A request that a sink received. */
 export interface SinkRequest {
+  readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -40,7 +41,7 @@ export async function startSink(certificate?: string): Promise<TestSink> {
     if (body === undefined) return;
     const ceHeaders = Object.entries(headers).filter(([name]) => name.startsWith('ce-'));
     const attributes = Object.fromEntries(ceHeaders.map(([name, value]) => [name.slice(3), String(value)]));
-    const request = { path: req.url ?? '', headers, body, attributes };
+    const request = { method: req.method ?? '', path: req.url ?? '', headers, body, attributes };
     sink.received.push(request);
     if (!sink.handler?.(request, res)) res.writeHead(204).end();
   };

@@ -13,9 +13,12 @@ type SinkMethod = (typeof SinksService)['methods'][number];
 
 /** Adds the commands for the sink of a subscription and its secret. */
 export function addSinkCommands(area: Command): void {
-  const { getSink, enableSink, rotateSecret } = SinksService.method;
+  const { getSink, enableSink, rotateSecret, takeOverSink, updateSink } = SinksService.method;
   add('status', 'show the state of the sink of a subscription', getSink);
   add('enable', 'enable a disabled sink', enableSink);
+  add('take-over', 'become the maker of a subscription, which resumes it if it is paused', takeOverSink);
+  const handshake = add('handshake', 'require the handshake of CloudEvents before the next delivery', updateSink);
+  handshake.option('--none', 'require no handshake');
   const rotate = add(
     'rotate-secret',
     'create a new secret for a subscription and print it; it is not shown again',
@@ -31,9 +34,12 @@ export function addSinkCommands(area: Command): void {
     const command = area.command(name).description(description).argument('<uid>', 'the subscription');
     addClientOptions(command);
     addExamples(command, `wharf events ${name} $SUBSCRIPTION`);
-    command.action(async (uid: string, { overlap }: { overlap?: number }) => {
+    command.action(async (uid: string, { overlap, none }: { overlap?: number; none?: true }) => {
       const context = await readContext(command);
-      const body: JsonObject = overlap === undefined ? {} : { overlap: `${overlap / 1000}s` };
+      const body: JsonObject = {
+        ...(overlap !== undefined && { overlap: `${overlap / 1000}s` }),
+        ...(method === updateSink && { handshake: none ? 'HANDSHAKE_NONE' : 'HANDSHAKE_REQUIRED' }),
+      };
       const sink = await createApi(context).call(method, { path: [uid], body });
       print(context, sink, () => detailsText(sink));
     });

@@ -1,7 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import { type Duration, durationMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../../base/errors.ts';
+import { type ParentUid, parentOf } from '../../base/uid.ts';
 import {
+  Handshake,
   RotateSecretResponseSchema,
   type Sink,
   SinkSchema,
@@ -12,7 +14,8 @@ import { type Operations, readOperation, writeOperation } from '../../resource/o
 import { find } from '../../resource/read.ts';
 import { update } from '../../resource/write.ts';
 import type { Reader } from '../../store/store.ts';
-import { enableSink, findSink, type SinkRow } from './sink-rows.ts';
+import { decodeMaker, encodeMaker, type MakerAccess, pauseReason } from './maker.ts';
+import { enableSink, findSink, type SinkRow, setHandshake, takeOverSink } from './sink-rows.ts';
 import { subscriptions } from './subscriptions.ts';
 import { newWebhookSecret, type Seal, secretContext, type WebhookSecrets } from './webhook-secret.ts';
 
@@ -22,12 +25,32 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 const MAX_OVERLAP_MS = 30 * DAY_MS;
 
-export const sinkOperations = (seal: Seal): Operations => ({
-  ...readOperation(method.getSink, ({ db }, { uid }) => requireSink(db, uid)),
+export interface SinkOptions {
+  readonly seal: Seal;
+  readonly makerAccess: MakerAccess;
+}
+
+export const sinkOperations = ({ seal, makerAccess }: SinkOptions): Operations => ({
+  ...readOperation(method.getSink, ({ db, now }, { uid }) => requireSink(db, makerAccess, uid, now)),
+  ...writeOperation(method.takeOverSink, {
+    async run({ db, caller, now }, { uid }) {
+      await takeOverSink(db, uid, encodeMaker(caller, now), now);
+      return requireSink(db, makerAccess, uid, now);
+    },
+  }),
+  ...writeOperation(method.updateSink, {
+    async run({ db, now }, { uid, handshake }) {
+      if (handshake !== Handshake.NONE && handshake !== Handshake.REQUIRED) {
+        throw invalid('handshake', 'must be HANDSHAKE_NONE or HANDSHAKE_REQUIRED');
+      }
+      await setHandshake(db, uid, handshake === Handshake.REQUIRED);
+      return requireSink(db, makerAccess, uid, now);
+    },
+  }),
   ...writeOperation(method.enableSink, {
     async run({ db, now }, { uid }) {
       await enableSink(db, uid, now);
-      return requireSink(db, uid);
+      return requireSink(db, makerAccess, uid, now);
     },
   }),
   ...writeOperation(method.rotateSecret, {
@@ -50,19 +73,38 @@ function readOverlap(overlap: Duration | undefined): number {
   return ms;
 }
 
-async function requireSink(db: Reader, uid: string): Promise<Sink> {
+/** Whether the subscription is paused is determined now: delivery notices it with the next event. */
+async function requireSink(db: Reader, makerAccess: MakerAccess, uid: string, now: number): Promise<Sink> {
   const row = await findSink(db, uid);
   if (!row) throw notFound(subscriptions.kind, uid);
-  return toSinkMessage(uid, row);
+  const { maker, paused, reason, disabled } = row;
+  const problem =
+    maker === null ? undefined : pauseReason(decodeMaker(maker), await makerAccess(maker), parentOf(uid) as ParentUid);
+  return toSinkMessage(uid, {
+    ...row,
+    paused: problem === undefined ? null : (paused ?? now),
+    reason: disabled === null ? (problem ?? reason) : reason,
+  });
 }
 
-export function toSinkMessage(uid: string, { failing_since, disabled, reason }: SinkRow): Sink {
-  const enabledState = failing_since === null ? SinkState.WORKING : SinkState.FAILING;
+export function toSinkMessage(uid: string, row: SinkRow): Sink {
+  const { failing_since, accepted, handshake } = row;
   return create(SinkSchema, {
     uid,
-    state: disabled === null ? enabledState : SinkState.DISABLED,
-    reason: reason ?? '',
+    state: stateOf(row),
+    reason: row.reason ?? '',
+    maker: row.maker === null ? '' : decodeMaker(row.maker).identity,
+    handshake: handshake === null ? Handshake.NONE : Handshake.REQUIRED,
+    allowedRate: row.allowed_rate ?? 0,
     ...(failing_since !== null && { failingSince: timestampFromMs(failing_since) }),
-    ...(disabled !== null && { disableTime: timestampFromMs(disabled) }),
+    ...(row.disabled !== null && { disableTime: timestampFromMs(row.disabled) }),
+    ...(accepted !== null && { acceptTime: timestampFromMs(accepted) }),
+    ...(handshake !== null && handshake > 0 && { handshakeTime: timestampFromMs(handshake) }),
   });
+}
+
+function stateOf({ disabled, paused, failing_since }: SinkRow): SinkState {
+  if (disabled !== null) return SinkState.DISABLED;
+  if (paused !== null) return SinkState.PAUSED;
+  return failing_since === null ? SinkState.WORKING : SinkState.FAILING;
 }

@@ -7,6 +7,7 @@ import { defineResource, type Resource } from '../../resource/definition.ts';
 import type { Engine } from '../../resource/engine.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { standardOperations } from '../../resource/standard-methods.ts';
+import { encodeMaker } from './maker.ts';
 import { addSink, countSinks, dropSink } from './sink-rows.ts';
 import { newWebhookSecret, type Seal, secretContext, type WebhookSecrets } from './webhook-secret.ts';
 
@@ -17,7 +18,7 @@ export const subscriptions = defineResource({
   schema: SubscriptionSchema,
   parents: ['group'],
   orders: { sink: (subscription) => subscription.sink },
-  afterCreate: ({ db }, { uid, parent }) => addSink(db, uid, parent),
+  afterCreate: ({ db, caller, now }, { uid, parent }) => addSink(db, uid, parent, encodeMaker(caller, now)),
   beforeDelete: ({ db }, { uid }) => dropSink(db, uid),
 });
 

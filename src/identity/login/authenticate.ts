@@ -88,6 +88,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const { identity } = login.record;
     const caller = createCaller(identity, login.actor, grants, {
       isRestricted: login.scope.scopes !== undefined || login.scope.capabilities !== undefined,
+      login: { provider: login.record.provider, scopes: login.scope.scopes, capabilities: login.scope.capabilities },
       current: (reader) =>
         chain(readAccessVersion(reader), (newest) => (newest === accessVersion ? caller : reload(reader, newest))),
     });

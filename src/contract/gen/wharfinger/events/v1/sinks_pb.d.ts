@@ -30,7 +30,7 @@ export declare type Sink = Message<"wharfinger.events.v1.Sink"> & {
   state: SinkState;
 
   /**
-   * Why it is disabled.
+   * Why it is disabled or paused, and what to do.
    *
    * @generated from field: string reason = 3;
    */
@@ -47,6 +47,44 @@ export declare type Sink = Message<"wharfinger.events.v1.Sink"> & {
    * @generated from field: google.protobuf.Timestamp disable_time = 5;
    */
   disableTime?: Timestamp | undefined;
+
+  /**
+   * The uid of the identity that created the subscription or took it over last. The subscription delivers
+   * what this identity may read. Empty for a subscription from a version that did not record it: it delivers
+   * every event until it is taken over.
+   *
+   * @generated from field: string maker = 6;
+   */
+  maker: string;
+
+  /**
+   * When the sink accepted a delivery for the first time. Until then it gets one request at a time, at
+   * increasing intervals after failures.
+   *
+   * @generated from field: google.protobuf.Timestamp accept_time = 7;
+   */
+  acceptTime?: Timestamp | undefined;
+
+  /**
+   * Whether the sink must permit deliveries by the handshake of CloudEvents.
+   *
+   * @generated from field: wharfinger.events.v1.Handshake handshake = 8;
+   */
+  handshake: Handshake;
+
+  /**
+   * When the sink permitted deliveries by the handshake.
+   *
+   * @generated from field: google.protobuf.Timestamp handshake_time = 9;
+   */
+  handshakeTime?: Timestamp | undefined;
+
+  /**
+   * The requests per minute that the sink permitted by the handshake; 0 if it stated no limit.
+   *
+   * @generated from field: int32 allowed_rate = 10;
+   */
+  allowedRate: number;
 };
 
 /**
@@ -72,6 +110,51 @@ export declare type GetSinkRequest = Message<"wharfinger.events.v1.GetSinkReques
  * Use `create(GetSinkRequestSchema)` to create a new message.
  */
 export declare const GetSinkRequestSchema: GenMessage<GetSinkRequest>;
+
+/**
+ * Names the subscription to take over.
+ *
+ * @generated from message wharfinger.events.v1.TakeOverSinkRequest
+ */
+export declare type TakeOverSinkRequest = Message<"wharfinger.events.v1.TakeOverSinkRequest"> & {
+  /**
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Describes the message wharfinger.events.v1.TakeOverSinkRequest.
+ * Use `create(TakeOverSinkRequestSchema)` to create a new message.
+ */
+export declare const TakeOverSinkRequestSchema: GenMessage<TakeOverSinkRequest>;
+
+/**
+ * The settings of a sink to change.
+ *
+ * @generated from message wharfinger.events.v1.UpdateSinkRequest
+ */
+export declare type UpdateSinkRequest = Message<"wharfinger.events.v1.UpdateSinkRequest"> & {
+  /**
+   * The uid of the subscription.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * HANDSHAKE_REQUIRED also repeats a handshake that has succeeded before.
+   *
+   * @generated from field: wharfinger.events.v1.Handshake handshake = 2;
+   */
+  handshake: Handshake;
+};
+
+/**
+ * Describes the message wharfinger.events.v1.UpdateSinkRequest.
+ * Use `create(UpdateSinkRequestSchema)` to create a new message.
+ */
+export declare const UpdateSinkRequestSchema: GenMessage<UpdateSinkRequest>;
 
 /**
  * Names the subscription whose sink to enable.
@@ -175,12 +258,52 @@ export enum SinkState {
    * @generated from enum value: SINK_STATE_DISABLED = 3;
    */
   DISABLED = 3,
+
+  /**
+   * Nothing is sent to it, because its maker has no access any more. Events that occur meanwhile are not
+   * delivered later. It resumes when its maker has access again, or when another identity takes it over.
+   *
+   * @generated from enum value: SINK_STATE_PAUSED = 4;
+   */
+  PAUSED = 4,
 }
 
 /**
  * Describes the enum wharfinger.events.v1.SinkState.
  */
 export declare const SinkStateSchema: GenEnum<SinkState>;
+
+/**
+ * The handshake of "HTTP 1.1 Web Hooks for Event Delivery" of CloudEvents: before the first delivery, an
+ * OPTIONS request asks the sink for its permission.
+ *
+ * @generated from enum wharfinger.events.v1.Handshake
+ */
+export enum Handshake {
+  /**
+   * @generated from enum value: HANDSHAKE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Deliveries are sent without a handshake. The default.
+   *
+   * @generated from enum value: HANDSHAKE_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * Nothing is delivered until the sink has permitted it.
+   *
+   * @generated from enum value: HANDSHAKE_REQUIRED = 2;
+   */
+  REQUIRED = 2,
+}
+
+/**
+ * Describes the enum wharfinger.events.v1.Handshake.
+ */
+export declare const HandshakeSchema: GenEnum<Handshake>;
 
 /**
  * Manages the sinks of subscriptions: their state, and the secrets with which they verify
@@ -197,6 +320,27 @@ export declare const SinksService: GenService<{
   getSink: {
     methodKind: "unary";
     input: typeof GetSinkRequestSchema;
+    output: typeof SinkSchema;
+  },
+  /**
+   * Makes the caller the maker of a subscription. A subscription delivers what its maker may read, and it is
+   * paused while its maker has no access. Take it over to resume it, after you have checked its sink.
+   *
+   * @generated from rpc wharfinger.events.v1.SinksService.TakeOverSink
+   */
+  takeOverSink: {
+    methodKind: "unary";
+    input: typeof TakeOverSinkRequestSchema;
+    output: typeof SinkSchema;
+  },
+  /**
+   * Changes the settings of a sink.
+   *
+   * @generated from rpc wharfinger.events.v1.SinksService.UpdateSink
+   */
+  updateSink: {
+    methodKind: "unary";
+    input: typeof UpdateSinkRequestSchema;
     output: typeof SinkSchema;
   },
   /**

@@ -13,7 +13,7 @@ import { file_wharfinger_options_v1_options } from "../../options/v1/options_pb.
  * Describes the file wharfinger/events/v1/sinks.proto.
  */
 export const file_wharfinger_events_v1_sinks = /*@__PURE__*/
-  fileDesc("CiB3aGFyZmluZ2VyL2V2ZW50cy92MS9zaW5rcy5wcm90bxIUd2hhcmZpbmdlci5ldmVudHMudjEikQIKBFNpbmsSFAoDdWlkGAEgASgJQgfgQQOYtRgBEjMKBXN0YXRlGAIgASgOMh8ud2hhcmZpbmdlci5ldmVudHMudjEuU2lua1N0YXRlQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSNgoNZmFpbGluZ19zaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI1CgxkaXNhYmxlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQM6OupBNwoaZXZlbnRzLndoYXJmaW5nZXIuZGV2L1NpbmsSDHNpbmtzL3tzaW5rfSoFc2lua3MyBHNpbmsiJgoOR2V0U2lua1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKYtRgBIikKEUVuYWJsZVNpbmtSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECmLUYASJcChNSb3RhdGVTZWNyZXRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECmLUYARIvCgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQEiYAoUUm90YXRlU2VjcmV0UmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEjgKFHByZXZpb3VzX2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpwCglTaW5rU3RhdGUSGgoWU0lOS19TVEFURV9VTlNQRUNJRklFRBAAEhYKElNJTktfU1RBVEVfV09SS0lORxABEhYKElNJTktfU1RBVEVfRkFJTElORxACEhcKE1NJTktfU1RBVEVfRElTQUJMRUQQAzK+AwoMU2lua3NTZXJ2aWNlEnoKB0dldFNpbmsSJC53aGFyZmluZ2VyLmV2ZW50cy52MS5HZXRTaW5rUmVxdWVzdBoaLndoYXJmaW5nZXIuZXZlbnRzLnYxLlNpbmsiLYq1GAQKAt8LgtPkkwIfEh0vd2hhcmZpbmdlci92MS9zaW5rcy97dWlkPSoqfRKKAQoKRW5hYmxlU2luaxInLndoYXJmaW5nZXIuZXZlbnRzLnYxLkVuYWJsZVNpbmtSZXF1ZXN0Ghoud2hhcmZpbmdlci5ldmVudHMudjEuU2luayI3irUYBAoC3guC0+STAik6ASoiJC93aGFyZmluZ2VyL3YxL3NpbmtzL3t1aWQ9Kip9OmVuYWJsZRKkAQoMUm90YXRlU2VjcmV0Eikud2hhcmZpbmdlci5ldmVudHMudjEuUm90YXRlU2VjcmV0UmVxdWVzdBoqLndoYXJmaW5nZXIuZXZlbnRzLnYxLlJvdGF0ZVNlY3JldFJlc3BvbnNlIj2KtRgECgLeC4LT5JMCLzoBKiIqL3doYXJmaW5nZXIvdjEvc2lua3Mve3VpZD0qKn06cm90YXRlU2VjcmV0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_api_resource, file_google_protobuf_duration, file_google_protobuf_timestamp, file_wharfinger_options_v1_options]);
+  fileDesc("CiB3aGFyZmluZ2VyL2V2ZW50cy92MS9zaW5rcy5wcm90bxIUd2hhcmZpbmdlci5ldmVudHMudjEi6AMKBFNpbmsSFAoDdWlkGAEgASgJQgfgQQOYtRgBEjMKBXN0YXRlGAIgASgOMh8ud2hhcmZpbmdlci5ldmVudHMudjEuU2lua1N0YXRlQgPgQQMSEwoGcmVhc29uGAMgASgJQgPgQQMSNgoNZmFpbGluZ19zaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI1CgxkaXNhYmxlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEgoFbWFrZXIYBiABKAlCA+BBAxI0CgthY2NlcHRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI3CgloYW5kc2hha2UYCCABKA4yHy53aGFyZmluZ2VyLmV2ZW50cy52MS5IYW5kc2hha2VCA+BBAxI3Cg5oYW5kc2hha2VfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIZCgxhbGxvd2VkX3JhdGUYCiABKAVCA+BBAzo66kE3ChpldmVudHMud2hhcmZpbmdlci5kZXYvU2luaxIMc2lua3Mve3Npbmt9KgVzaW5rczIEc2luayImCg5HZXRTaW5rUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBApi1GAEiKwoTVGFrZU92ZXJTaW5rUmVxdWVzdBIUCgN1aWQYASABKAlCB+BBApi1GAEiYgoRVXBkYXRlU2lua1JlcXVlc3QSFAoDdWlkGAEgASgJQgfgQQKYtRgBEjcKCWhhbmRzaGFrZRgCIAEoDjIfLndoYXJmaW5nZXIuZXZlbnRzLnYxLkhhbmRzaGFrZUID4EECIikKEUVuYWJsZVNpbmtSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECmLUYASJcChNSb3RhdGVTZWNyZXRSZXF1ZXN0EhQKA3VpZBgBIAEoCUIH4EECmLUYARIvCgdvdmVybGFwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgPgQQEiYAoUUm90YXRlU2VjcmV0UmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEjgKFHByZXZpb3VzX2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCqHAQoJU2lua1N0YXRlEhoKFlNJTktfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJTSU5LX1NUQVRFX1dPUktJTkcQARIWChJTSU5LX1NUQVRFX0ZBSUxJTkcQAhIXChNTSU5LX1NUQVRFX0RJU0FCTEVEEAMSFQoRU0lOS19TVEFURV9QQVVTRUQQBCpSCglIYW5kc2hha2USGQoVSEFORFNIQUtFX1VOU1BFQ0lGSUVEEAASEgoOSEFORFNIQUtFX05PTkUQARIWChJIQU5EU0hBS0VfUkVRVUlSRUQQAjLZBQoMU2lua3NTZXJ2aWNlEnoKB0dldFNpbmsSJC53aGFyZmluZ2VyLmV2ZW50cy52MS5HZXRTaW5rUmVxdWVzdBoaLndoYXJmaW5nZXIuZXZlbnRzLnYxLlNpbmsiLYq1GAQKAt8LgtPkkwIfEh0vd2hhcmZpbmdlci92MS9zaW5rcy97dWlkPSoqfRKSAQoMVGFrZU92ZXJTaW5rEikud2hhcmZpbmdlci5ldmVudHMudjEuVGFrZU92ZXJTaW5rUmVxdWVzdBoaLndoYXJmaW5nZXIuZXZlbnRzLnYxLlNpbmsiO4q1GAYKBN0L3wuC0+STAis6ASoiJi93aGFyZmluZ2VyL3YxL3NpbmtzL3t1aWQ9Kip9OnRha2VPdmVyEoMBCgpVcGRhdGVTaW5rEicud2hhcmZpbmdlci5ldmVudHMudjEuVXBkYXRlU2lua1JlcXVlc3QaGi53aGFyZmluZ2VyLmV2ZW50cy52MS5TaW5rIjCKtRgECgLeC4LT5JMCIjoBKjIdL3doYXJmaW5nZXIvdjEvc2lua3Mve3VpZD0qKn0SigEKCkVuYWJsZVNpbmsSJy53aGFyZmluZ2VyLmV2ZW50cy52MS5FbmFibGVTaW5rUmVxdWVzdBoaLndoYXJmaW5nZXIuZXZlbnRzLnYxLlNpbmsiN4q1GAQKAt4LgtPkkwIpOgEqIiQvd2hhcmZpbmdlci92MS9zaW5rcy97dWlkPSoqfTplbmFibGUSpAEKDFJvdGF0ZVNlY3JldBIpLndoYXJmaW5nZXIuZXZlbnRzLnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaKi53aGFyZmluZ2VyLmV2ZW50cy52MS5Sb3RhdGVTZWNyZXRSZXNwb25zZSI9irUYBAoC3guC0+STAi86ASoiKi93aGFyZmluZ2VyL3YxL3NpbmtzL3t1aWQ9Kip9OnJvdGF0ZVNlY3JldGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_api_resource, file_google_protobuf_duration, file_google_protobuf_timestamp, file_wharfinger_options_v1_options]);
 
 /**
  * Describes the message wharfinger.events.v1.Sink.
@@ -30,25 +30,39 @@ export const GetSinkRequestSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_events_v1_sinks, 1);
 
 /**
+ * Describes the message wharfinger.events.v1.TakeOverSinkRequest.
+ * Use `create(TakeOverSinkRequestSchema)` to create a new message.
+ */
+export const TakeOverSinkRequestSchema = /*@__PURE__*/
+  messageDesc(file_wharfinger_events_v1_sinks, 2);
+
+/**
+ * Describes the message wharfinger.events.v1.UpdateSinkRequest.
+ * Use `create(UpdateSinkRequestSchema)` to create a new message.
+ */
+export const UpdateSinkRequestSchema = /*@__PURE__*/
+  messageDesc(file_wharfinger_events_v1_sinks, 3);
+
+/**
  * Describes the message wharfinger.events.v1.EnableSinkRequest.
  * Use `create(EnableSinkRequestSchema)` to create a new message.
  */
 export const EnableSinkRequestSchema = /*@__PURE__*/
-  messageDesc(file_wharfinger_events_v1_sinks, 2);
+  messageDesc(file_wharfinger_events_v1_sinks, 4);
 
 /**
  * Describes the message wharfinger.events.v1.RotateSecretRequest.
  * Use `create(RotateSecretRequestSchema)` to create a new message.
  */
 export const RotateSecretRequestSchema = /*@__PURE__*/
-  messageDesc(file_wharfinger_events_v1_sinks, 3);
+  messageDesc(file_wharfinger_events_v1_sinks, 5);
 
 /**
  * Describes the message wharfinger.events.v1.RotateSecretResponse.
  * Use `create(RotateSecretResponseSchema)` to create a new message.
  */
 export const RotateSecretResponseSchema = /*@__PURE__*/
-  messageDesc(file_wharfinger_events_v1_sinks, 4);
+  messageDesc(file_wharfinger_events_v1_sinks, 6);
 
 /**
  * Describes the enum wharfinger.events.v1.SinkState.
@@ -63,6 +77,21 @@ export const SinkStateSchema = /*@__PURE__*/
  */
 export const SinkState = /*@__PURE__*/
   tsEnum(SinkStateSchema);
+
+/**
+ * Describes the enum wharfinger.events.v1.Handshake.
+ */
+export const HandshakeSchema = /*@__PURE__*/
+  enumDesc(file_wharfinger_events_v1_sinks, 1);
+
+/**
+ * The handshake of "HTTP 1.1 Web Hooks for Event Delivery" of CloudEvents: before the first delivery, an
+ * OPTIONS request asks the sink for its permission.
+ *
+ * @generated from enum wharfinger.events.v1.Handshake
+ */
+export const Handshake = /*@__PURE__*/
+  tsEnum(HandshakeSchema);
 
 /**
  * Manages the sinks of subscriptions: their state, and the secrets with which they verify

@@ -95,6 +95,15 @@ export declare type Event = Message<"wharfinger.options.v1.Event"> & {
    * @generated from field: wharfinger.options.v1.Audience audience = 3;
    */
   audience: Audience;
+
+  /**
+   * The capabilities to read what the event contains, which the maker of a subscription needs to receive it.
+   * Required where they do not follow from the Get and List methods of the service, because it has none or
+   * because they differ.
+   *
+   * @generated from field: repeated chainguard.capabilities.Capability readable_with = 4;
+   */
+  readableWith: Capability[];
 };
 
 /**

@@ -220,7 +220,7 @@ export declare const SubscriptionsService: GenService<{
     output: typeof SubscriptionSchema;
   },
   /**
-   * Subscribes a sink to the events of a group and its descendants. The header
+   * Subscribes a sink to the events of a group and its descendants that the caller may read. The header
    * `wharfinger-webhook-secret` of the response (over gRPC, the metadata) has the secret with which
    * the sink verifies signatures. It is not returned again. A group can have at most 100
    * subscriptions; one more is refused with FAILED_PRECONDITION.
