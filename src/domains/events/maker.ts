@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { type ParentUid, parseUid } from '../../base/uid.ts';
-import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
+import { decodeCapabilitySet, encodeCapabilitySet, NO_CAPABILITIES } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller, CallerLogin } from '../../resource/caller.ts';
 
@@ -33,7 +33,7 @@ export function decodeMaker(stored: string): Maker {
   return {
     ...maker,
     scopes: scopes?.map((scope) => parseUid('scopes', scope)),
-    capabilities: capabilities === undefined ? undefined : decodeCapabilitySet(capabilities),
+    capabilities: capabilities === undefined ? undefined : (decodeCapabilitySet(capabilities) ?? NO_CAPABILITIES),
   };
 }
 

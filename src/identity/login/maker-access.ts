@@ -11,6 +11,8 @@ import type { Reader } from '../../store/store.ts';
 import { providerGrants } from '../federation/provider-grants.ts';
 
 const MAX_CACHED = 10_000;
+/** How much the clocks of two servers may differ. */
+const CLOCK_TOLERANCE_MS = 60_000;
 
 export interface MakerAccessOptions {
   readonly db: Reader;
@@ -30,7 +32,7 @@ export function createMakerAccess({ db, grantCache }: MakerAccessOptions): Maker
     const maker = decodeMaker(stored);
     const identity = await find(db, identities, maker.identity);
     // A user who was deleted and registers again gets the same uid, but does not regain earlier subscriptions.
-    if (!identity || identity.created > maker.since) return undefined;
+    if (!identity || identity.created > maker.since + CLOCK_TOLERANCE_MS) return undefined;
     if (maker.provider && !(await find(db, identityProviders, maker.provider.uid))) return undefined;
     const grants = [...(await grantCache.grants(maker.identity)), ...(await providerGrants(db, maker.provider))];
     return createCaller(maker.identity, undefined, narrowGrants(grants, maker), { login: maker });
