@@ -46,6 +46,8 @@ test('settings have defaults', () => {
     deliverySchedule: [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),
     deliveryTimeout: 15_000,
     deliveryGiveUp: 5 * 86_400_000,
+    newSinkInterval: 10_000,
+    sinkRate: 100,
     eventRetention: 30 * 86_400_000,
   });
 });

@@ -21,6 +21,7 @@ const ADDED = [
   ['blob_link', 'manifest', 'manifest_link', 'tag_history', 'tag_target'],
   ['sink', 'delivery'],
   ['vulnerability_report'],
+  ['sink_address'],
 ];
 const TABLES = ADDED.flat().sort();
 /** The possible sets of tables after a kill: each migration was applied completely or not at all. */
@@ -162,9 +163,10 @@ for (const database of databases) {
   });
 }
 
-it('migrations are numbered from 1', () => {
+it('migrations are numbered in ascending order', () => {
+  const ids = migrations.map(({ id }) => id);
   assert.deepEqual(
-    migrations.map(({ id }) => id),
-    migrations.map((_, index) => index + 1),
+    ids,
+    [...new Set(ids)].sort((a, b) => a - b),
   );
 });

@@ -6,14 +6,19 @@ import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from '../../resource/caller.ts';
 import { decodeMaker, encodeMaker, pauseReason } from './maker.ts';
 
-const caller = (login: Caller['login'], can = true): Caller => ({
-  uid: newUid(ROOT),
-  actor: undefined,
-  login,
-  can: () => can,
-  lacks: () => 0n,
-  reach: () => [],
-});
+function caller(login: Caller['login'], can = true): Caller {
+  const made: Caller = {
+    uid: newUid(ROOT),
+    actor: undefined,
+    isRestricted: false,
+    login,
+    can: () => can,
+    lacks: () => 0n,
+    reach: () => [],
+    current: () => made,
+  };
+  return made;
+}
 
 test('a maker is stored with the provider of its login and the restrictions of its token', () => {
   const login = {

@@ -51,7 +51,7 @@ for (const database of databases) {
       return group;
     };
     const maker = (uid: Uid, login?: CallerLogin, since = NOW): string =>
-      encodeMaker(createCaller(uid, undefined, [], login), since);
+      encodeMaker(createCaller(uid, undefined, [], { login }), since);
     const remove = (kind: string, uid: Uid) =>
       store.write(async (tx) => {
         await tx.run('DELETE FROM resource WHERE kind = $1 AND uid = $2', kind, uid);
