@@ -39,7 +39,12 @@ test('a row has all options of the method', () => {
     unrestrictedToken: false,
     capabilities: [Capability.CAP_IAM_GROUPS_UPDATE],
     scope: ['group', 'uid'],
-    event: { type: 'dev.chainguard.api.iam.group.updated.v1', extensions: ['group'], audience: 'customer' },
+    event: {
+      type: 'dev.chainguard.api.iam.group.updated.v1',
+      extensions: ['group'],
+      audience: 'customer',
+      readableWith: [],
+    },
   });
 });
 
