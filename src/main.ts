@@ -18,9 +18,14 @@ import { v2beta1Files, withV2beta1 } from './contract/v2beta1.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
 import { createOperations } from './domains/domains.ts';
+import { indexPatterns } from './domains/iam/identities/index-patterns.ts';
 import { syncBuiltinRoles } from './domains/iam/roles/sync-builtin-roles.ts';
 import { createBlobReader } from './domains/registry/manifests/read-blob.ts';
-import { createFederatedAuthenticator, createUnregisteredVerifier } from './identity/federation/federated-login.ts';
+import {
+  createFederatedAuthenticator,
+  createFederatedMatcher,
+  createUnregisteredVerifier,
+} from './identity/federation/federated-login.ts';
 import { createIssuerKeys } from './identity/federation/issuer-keys.ts';
 import { createFederatedTokenVerifier } from './identity/federation/verify-token.ts';
 import { createAuthenticator } from './identity/login/authenticate.ts';
@@ -109,6 +114,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   const commits = createCommitSignal();
   const store = withCommitSignal(database, commits);
   await syncBuiltinRoles(store, clock);
+  await indexPatterns(store, log);
   const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
   const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
@@ -117,7 +123,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   const fetchIssuer = (address: string) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers });
   const issuerKeys = createIssuerKeys({ fetchJson: fetchIssuer, clock, log });
   const verifier = createFederatedTokenVerifier({ issuerKeys, clock });
-  const federation = { db: store.reader, verifier, publicUrl };
+  const federation = { db: store.reader, verifier, publicUrl, clock };
   const authenticateFederated = createFederatedAuthenticator(federation);
   const verifyUnregistered = createUnregisteredVerifier(federation);
   const issuer = await createTokenIssuer({
@@ -128,7 +134,8 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   const grantCache = createGrantCache(store.reader);
   const makerAccess = createMakerAccess({ db: store.reader, grantCache });
   const { authenticate, authenticateForRegistry } = createAuthenticator({
-    ...{ db: store.reader, clock, publicUrl, accessTokens, authenticateFederated, grantCache },
+    ...{ db: store.reader, clock, publicUrl, accessTokens, grantCache },
+    matchFederated: createFederatedMatcher(federation),
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
   });
 

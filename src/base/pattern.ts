@@ -24,13 +24,39 @@ export function patternProblem(pattern: string): string | undefined {
   return program.programSize() > MAX_PROGRAM ? 'is too complex: use fewer or smaller repetitions' : undefined;
 }
 
-/** Whether a pattern matches the whole text. An invalid pattern matches no text. */
-export function matchesPattern(pattern: string, text: string): boolean {
+/** Limits the work of all matches that one token causes. Its unit is one step of a program at one character. */
+export interface PatternBudget {
+  /** Takes `units` from what is left. Returns false, and takes nothing, when that is not enough. */
+  spend(units: number): boolean;
+}
+
+export function createPatternBudget(units: number): PatternBudget {
+  let left = units;
+  return {
+    spend(wanted) {
+      if (wanted > left) return false;
+      left -= wanted;
+      return true;
+    },
+  };
+}
+
+/** Compiling takes as long as matching a text of this length. */
+const COMPILE_CHARACTERS = 100;
+
+/**
+ * Whether a pattern matches the whole text. An invalid pattern matches no text, and neither does one for which the
+ * budget is not enough.
+ */
+export function matchesPattern(pattern: string, text: string, budget?: PatternBudget): boolean {
   if (text.length > MAX_TEXT) return false;
   const cached = compiled.get(pattern);
+  // The length of a pattern is known before it is compiled, and is a lower bound for the work in most cases.
+  if (!cached && budget?.spend(pattern.length * COMPILE_CHARACTERS) === false) return false;
   if (!cached && patternProblem(pattern) !== undefined) return false;
   const program = cached ?? re2().RE2JS.compile(pattern);
   if (!cached) compiled.set(pattern, program);
+  if (budget?.spend(program.programSize() * (text.length + 1)) === false) return false;
   // program.matches() is twice as fast, but caches an automaton: a hostile pattern can make it keep 8 MB.
   return program.matcher(text).matches();
 }

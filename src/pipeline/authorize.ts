@@ -17,6 +17,14 @@ export function authorize(method: Method, caller: Caller, request: Message): voi
 }
 
 function scopeOf(method: Method, request: Message): Uid {
+  const at = scopeFieldOf(method, request);
+  const name = method.scope.at(-1) ?? 'uid';
+  if (typeof at !== 'string' || at === '') throw invalid(name, 'is required');
+  return parseUid(name, at);
+}
+
+/** The value of the field that the contract declares as the scope of a method. */
+export function scopeFieldOf(method: Method, request: Message): unknown {
   let at: unknown = request;
   let desc = method.desc.input;
   for (const name of method.scope) {
@@ -24,7 +32,5 @@ function scopeOf(method: Method, request: Message): Uid {
     at = field && (at as Record<string, unknown> | undefined)?.[field.localName];
     if (field?.message) desc = field.message;
   }
-  const name = method.scope.at(-1) ?? 'uid';
-  if (typeof at !== 'string' || at === '') throw invalid(name, 'is required');
-  return parseUid(name, at);
+  return at;
 }

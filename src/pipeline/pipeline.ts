@@ -5,6 +5,7 @@ import { chain, type MaybePromise } from '../base/maybe-promise.ts';
 import type { Caller } from '../resource/caller.ts';
 import type { ListStream, Operations, ReadContext } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
+import { addressedBy } from './addressed.ts';
 import { authorize } from './authorize.ts';
 import type { Dispatch, IncomingCall } from './call.ts';
 import { type CommitDecision, createCommitDecision, withDeadline } from './deadline.ts';
@@ -39,14 +40,32 @@ export function createPipeline(options: PipelineOptions): Dispatch {
   const perform = (incoming: IncomingCall, decision?: CommitDecision): MaybePromise<Message | ListStream> =>
     chain(identify(incoming), (caller) => {
       const request = incoming.read();
+      if (caller.forRequest) return performAs(incoming, caller.forRequest, request, decision);
       if (!(request instanceof Promise)) return run(incoming, caller, request, decision);
-      // A body can take minutes to arrive. The transaction of a write checks the caller again itself.
-      return request.then((read) =>
-        decision
-          ? run(incoming, caller, read, decision)
-          : chain(caller.current(store.reader), (current) => run(incoming, current, read)),
-      );
+      return request.then((read) => runLate(incoming, caller, read, decision));
     });
+
+  /** The token matches identities of several organizations, and the request addresses one of these. */
+  async function performAs(
+    incoming: IncomingCall,
+    forRequest: NonNullable<Caller['forRequest']>,
+    request: MaybePromise<Message>,
+    decision: CommitDecision | undefined,
+  ): Promise<Message | ListStream> {
+    const read = await request;
+    return runLate(incoming, await forRequest(addressedBy(incoming.method, read)), read, decision);
+  }
+
+  /** A body can take minutes to arrive. The transaction of a write checks the caller again itself. */
+  const runLate = (
+    incoming: IncomingCall,
+    caller: Caller,
+    request: Message,
+    decision: CommitDecision | undefined,
+  ): MaybePromise<Message | ListStream> =>
+    decision
+      ? run(incoming, caller, request, decision)
+      : chain(caller.current(store.reader), (current) => run(incoming, current, request));
 
   function run(
     incoming: IncomingCall,

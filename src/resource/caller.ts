@@ -35,4 +35,10 @@ export interface Caller {
    * the transaction that writes.
    */
   current(db: Reader): MaybePromise<Caller>;
+  /**
+   * Present when the token matches identities of several organizations, so that the request decides which of them calls.
+   * `addressed` has the roots of the uids that the request names. Throws UNAUTHENTICATED if the request does not tell.
+   * The caller itself can do nothing.
+   */
+  readonly forRequest?: (addressed: readonly string[]) => Promise<Caller>;
 }

@@ -1,3 +1,4 @@
 // Attacks of an identity with rights in its own organization on other organizations, and on identities with more rights.
+import './tenant/captured-logins.ts';
 import './tenant/forged-page-token-and-issuer.ts';
 import './tenant/subscriptions.ts';

@@ -20,12 +20,18 @@ import { identityProviders } from '../../src/domains/iam/identity-providers/iden
 import { builtinRoles, OWNER } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../../src/domains/iam/roles/role-bindings.ts';
 import { syncBuiltinRoles } from '../../src/domains/iam/roles/sync-builtin-roles.ts';
-import type { AuthenticateFederated, FederatedClaims } from '../../src/identity/federation/federated-login.ts';
+import type {
+  AuthenticateFederated,
+  FederatedClaims,
+  MatchFederated,
+} from '../../src/identity/federation/federated-login.ts';
 import { createAuthenticator } from '../../src/identity/login/authenticate.ts';
+import { credentialFingerprintOf } from '../../src/identity/login/login-validity.ts';
 import { createTokenIssuer } from '../../src/identity/sts/token-issuer.ts';
 import { createCallObserver } from '../../src/pipeline/observe.ts';
 import { createPipeline } from '../../src/pipeline/pipeline.ts';
 import { createPageTokens } from '../../src/resource/list/page-token.ts';
+import { find } from '../../src/resource/read.ts';
 import { insert } from '../../src/resource/write.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Database } from '../support/databases.ts';
@@ -70,6 +76,15 @@ export async function openTestServer(database: Database) {
     const claims = await verifyUnregistered(token);
     return { ...claims, identity: identity ?? stableUid(claims.issuer, claims.subject) };
   };
+  const matchFederated: MatchFederated = async (token) => {
+    const claims = await verifyUnregistered(token);
+    const uid = stableUid(claims.issuer, claims.subject);
+    const stored = await find(store.reader, identities, uid);
+    if (!stored) throw unauthenticated('no identity matches');
+    const credentialFingerprint = credentialFingerprintOf(stored.message);
+    const match = { uid, created: 0, specificity: 'exact', credentialFingerprint } as const;
+    return { ...claims, authenticatedAt: time.now, matches: [match] };
+  };
   const publicUrl = SERVER_URL;
   const masterKey = randomBytes(32);
   const issuer = await createTokenIssuer({
@@ -96,7 +111,7 @@ export async function openTestServer(database: Database) {
       db: store.reader,
       clock,
       accessTokens: issuer.accessTokens,
-      authenticateFederated,
+      matchFederated,
       grantCache: createGrantCache(store.reader),
       publicUrl,
       recordLastSeen() {},

@@ -1,10 +1,12 @@
+import type { Clock } from '../../base/clock.ts';
 import { type ApiError, denied, unauthenticated } from '../../base/errors.ts';
 import { canonicalIssuer } from '../../base/issuer-url.ts';
+import { parentOf, ROOT, rootOf } from '../../base/uid.ts';
 import type {
   IdentityProvider,
   IdentityProvider_OIDC,
 } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { candidateUids, identities } from '../../domains/iam/identities/identities.ts';
+import { identities } from '../../domains/iam/identities/identities.ts';
 import { externalGroupRoleMappings } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
 import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
 import type { Stored } from '../../resource/definition.ts';
@@ -14,8 +16,9 @@ import type { ProviderMembership } from '../login/login-validity.ts';
 import type { Email } from '../tokens/access-tokens.ts';
 import type { JwtClaims } from '../tokens/jwt.ts';
 import type { TokenRejection } from '../tokens/token-signature.ts';
+import { chooseIdentity } from './choose-identity.ts';
 import { hasAudience, mismatchMessage } from './claim-match.ts';
-import type { FederatedTokenVerifier, TokenVerification } from './verify-token.ts';
+import { type MatchedLogin, type MatchOptions, matchIdentities, requireClaims } from './match-identities.ts';
 
 /** The claims of a verified federated token. */
 export interface FederatedClaims {
@@ -33,15 +36,32 @@ export interface FederatedLogin extends FederatedClaims {
   readonly provider?: ProviderMembership | undefined;
 }
 
+/** What a client says about the identity that a token is to authenticate. */
+export interface RequestedLogin {
+  readonly identity?: string | undefined;
+  readonly identityProvider?: string | undefined;
+  /** The uids that the login is to be restricted to. */
+  readonly scopes?: readonly string[] | undefined;
+}
+
 /**
- * Determines the identity that a federated token authenticates: the requested one, or else the oldest that matches.
- * Throws UNAUTHENTICATED for an invalid token. Throws PERMISSION_DENIED with the name of the claim, such as
- * `invalid "sub"`, for a token that does not match the requested identity.
+ * Determines the identity that a federated token authenticates: the requested one, or else the one that `chooseIdentity`
+ * chooses. A login through an identity provider means a person, or an identity of the organization of the provider.
+ * Throws UNAUTHENTICATED for an invalid token, and for one that identities of several organizations match. Throws
+ * PERMISSION_DENIED with the name of the claim, such as `invalid "sub"`, for a token that does not match the requested
+ * identity.
  */
-export type AuthenticateFederated = (
-  token: string,
-  requested: { readonly identity?: string | undefined; readonly identityProvider?: string | undefined },
-) => Promise<FederatedLogin>;
+export type AuthenticateFederated = (token: string, requested: RequestedLogin) => Promise<FederatedLogin>;
+
+/** A verified federated token and all identities that it matches: at least one. */
+export interface FederatedMatches extends FederatedClaims {
+  /** The time of the comparison, in milliseconds. */
+  readonly authenticatedAt: number;
+  readonly matches: readonly MatchedLogin[];
+}
+
+/** Finds the identities that a federated token authenticates. Throws UNAUTHENTICATED if there is none. */
+export type MatchFederated = (token: string) => Promise<FederatedMatches>;
 
 /**
  * Verifies a federated token of a user who may have no identity yet: its signature, its validity period, and that its
@@ -49,17 +69,23 @@ export type AuthenticateFederated = (
  */
 export type VerifyUnregistered = (token: string) => Promise<FederatedClaims>;
 
-export interface FederatedLoginOptions {
-  readonly db: Reader;
-  readonly verifier: FederatedTokenVerifier;
+export interface FederatedLoginOptions extends MatchOptions {
   /** The audience that a federated token must have, unless its identity or identity provider names another one. */
   readonly publicUrl: string;
+}
+
+export function createFederatedMatcher(options: FederatedLoginOptions & { readonly clock: Clock }): MatchFederated {
+  return async (token) => {
+    const authenticatedAt = options.clock();
+    const { claims, matches } = await matchIdentities(options, token, options.publicUrl);
+    return { ...readClaims(claims), authenticatedAt, matches };
+  };
 }
 
 export function createFederatedAuthenticator(options: FederatedLoginOptions): AuthenticateFederated {
   const { db, verifier, publicUrl } = options;
 
-  async function verifyRequested(token: string, uid: string, audience: string): Promise<MatchedIdentity> {
+  async function verifyRequested(token: string, uid: string, audience: string): Promise<IdentityOfToken> {
     const stored = await find(db, identities, uid);
     if (!stored) throw claimMismatch('iss');
     const { claims, rejection } = await verifier.verify(token, stored.message, audience);
@@ -67,31 +93,27 @@ export function createFederatedAuthenticator(options: FederatedLoginOptions): Au
     return { identity: uid, claims };
   }
 
-  /** Prefers the oldest identity, so that a newer identity with the same claims cannot take over a login. */
-  async function verifyOldest(token: string, audience: string): Promise<MatchedIdentity> {
-    const { iss = '', sub = '' } = requireClaims(verifier.unverifiedClaims(token));
-    const candidates = await findAll(db, identities, await candidateUids(db, iss, sub));
-    candidates.sort((a, b) => a.created - b.created || (a.uid < b.uid ? -1 : 1));
-    const rejections: TokenRejection[] = [];
-    for (const { uid, message } of candidates) {
-      const { claims, rejection } = await verifier.verify(token, message, audience);
-      if (claims) return { identity: uid, claims };
-      rejections.push(rejection);
-    }
-    const [mostHelpful] = rejections.sort((a, b) => helpfulness(b) - helpfulness(a));
-    throw unauthenticated(
-      mostHelpful?.reason ?? 'no identity matches the issuer and subject of this token; register or use another token',
-    );
+  async function verifyAny(
+    token: string,
+    audience: string,
+    scopes: readonly string[],
+    provider: OidcProvider | undefined,
+  ): Promise<IdentityOfToken> {
+    const isEligible = provider && ((uid: string) => isPersonOrWithin(uid, provider));
+    const { claims, matches } = await matchIdentities(options, token, audience, isEligible);
+    const chosen = chooseIdentity(matches, provider ? [] : scopes.map(rootOf));
+    if (!chosen) throw ambiguousIdentity();
+    return { identity: chosen.uid, claims };
   }
 
-  return async (token, requested) => {
-    const provider =
-      requested.identityProvider === undefined ? undefined : await requireProvider(token, requested.identityProvider);
+  return async (token, { identity: requested, identityProvider, scopes = [] }) => {
+    const provider = identityProvider === undefined ? undefined : await requireProvider(token, identityProvider);
+    if (provider && requested !== undefined && !isPersonOrWithin(requested, provider)) throw claimMismatch('iss');
     const audience = provider?.oidc.clientId ?? publicUrl;
     const { identity, claims } =
-      requested.identity === undefined
-        ? await verifyOldest(token, audience)
-        : await verifyRequested(token, requested.identity, audience);
+      requested === undefined
+        ? await verifyAny(token, audience, scopes, provider)
+        : await verifyRequested(token, requested, audience);
     if (!provider) return { identity, ...readClaims(claims) };
     const groups = await mappedGroups(db, provider, claims);
     return { identity, ...readClaims(claims), provider: { uid: provider.uid, groups } };
@@ -127,7 +149,7 @@ export function createUnregisteredVerifier(options: FederatedLoginOptions): Veri
   };
 }
 
-interface MatchedIdentity {
+interface IdentityOfToken {
   readonly identity: string;
   readonly claims: JwtClaims;
 }
@@ -142,19 +164,16 @@ function oidcProviderOf(stored: Stored<IdentityProvider> | undefined): OidcProvi
   return stored && configuration?.case === 'oidc' ? { uid: stored.uid, oidc: configuration.value } : undefined;
 }
 
-function requireClaims({ claims, rejection }: TokenVerification): JwtClaims {
-  if (rejection) throw unauthenticated(rejection.reason);
-  return claims;
-}
+/** Whether an identity is that of a person, or of the organization of the provider. */
+const isPersonOrWithin = (identity: string, provider: OidcProvider): boolean =>
+  parentOf(identity) === ROOT || rootOf(identity) === rootOf(provider.uid);
 
-/**
- * Ranks the rejections of several identities by how much they help the sender: most, when the token itself is invalid,
- * and least, when the token is of another issuer or subject than an identity requires.
- */
-function helpfulness({ kind, claim }: TokenRejection): number {
-  if (kind === 'claim') return claim === 'iss' || claim === 'sub' ? 0 : 1;
-  return kind === 'identity' ? 2 : 3;
-}
+/** The error for a token that identities of several organizations match. It does not name them. */
+export const ambiguousIdentity = (): ApiError =>
+  unauthenticated(
+    'identities of several organizations match this token, and the request does not tell which of them is meant; ' +
+      'exchange the token with the uid of one as `identity`, or name a group of the organization in the request',
+  );
 
 /**
  * The error for a token that does not match the requested identity or identity provider. A uid that does not exist gets

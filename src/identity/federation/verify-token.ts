@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { canonicalIssuer } from '../../base/issuer-url.ts';
 import { type KeySet, parseKeySet, usableKeys } from '../../base/jwks.ts';
 import { createLru } from '../../base/lru.ts';
+import type { PatternBudget } from '../../base/pattern.ts';
 import type {
   Identity,
   Identity_ClaimMatch,
@@ -22,8 +23,16 @@ export type TokenVerification =
 export interface FederatedTokenVerifier {
   /** Decodes a token without verifying it. Use the claims only to find the identity or issuer to verify with. */
   unverifiedClaims(token: string): TokenVerification;
-  /** Verifies that a token authenticates an identity. `defaultAudience` applies when the identity names no audience. */
-  verify(token: string, identity: Identity, defaultAudience: string): Promise<TokenVerification>;
+  /**
+   * Verifies that a token authenticates an identity. `defaultAudience` applies when the identity names no audience. A
+   * pattern for which `budget` is not enough does not match.
+   */
+  verify(
+    token: string,
+    identity: Identity,
+    defaultAudience: string,
+    budget?: PatternBudget,
+  ): Promise<TokenVerification>;
   /** Verifies that a token was issued by this issuer. The audience is not checked. */
   verifyIssuedBy(token: string, issuer: string): Promise<TokenVerification>;
 }
@@ -51,12 +60,18 @@ export function createFederatedTokenVerifier(options: FederatedTokenVerifierOpti
 
   // The issuer is checked first, because only issuers that an identity names may be contacted. The other claims are
   // checked after the signature, so that only the holder of an authentic token learns whether they match.
-  async function verifyClaimMatch(text: string, token: ThirdPartyToken, match: Identity_ClaimMatch, audience: string) {
+  async function verifyClaimMatch(
+    text: string,
+    token: ThirdPartyToken,
+    match: Identity_ClaimMatch,
+    audience: string,
+    budget: PatternBudget | undefined,
+  ) {
     const { iss = '' } = token.claims;
-    if (!issuerMatches(match, iss)) return rejectClaim('iss');
+    if (!issuerMatches(match, iss, budget)) return rejectClaim('iss');
     const rejection = await signatures.verify(text, token, (header) => issuerKeys.keysFor(iss, header));
     if (rejection) return rejection;
-    const claim = findMismatchedClaim(match, token.claims, audience);
+    const claim = findMismatchedClaim(match, token.claims, audience, budget);
     return claim === undefined ? undefined : rejectClaim(claim);
   }
 
@@ -73,11 +88,17 @@ export function createFederatedTokenVerifier(options: FederatedTokenVerifierOpti
     return hasAudience(aud, audiences) ? undefined : rejectClaim('aud');
   }
 
-  function verifyFor(text: string, token: ThirdPartyToken, identity: Identity, defaultAudience: string) {
+  function verifyFor(
+    text: string,
+    token: ThirdPartyToken,
+    identity: Identity,
+    defaultAudience: string,
+    budget: PatternBudget | undefined,
+  ) {
     const { relationship } = identity;
     switch (relationship.case) {
       case 'claimMatch':
-        return verifyClaimMatch(text, token, relationship.value, defaultAudience);
+        return verifyClaimMatch(text, token, relationship.value, defaultAudience, budget);
       case 'staticKeys':
         return verifyStaticKeys(text, token, relationship.value, defaultAudience);
       case 'awsIdentity':
@@ -95,10 +116,10 @@ export function createFederatedTokenVerifier(options: FederatedTokenVerifierOpti
       return 'reason' in token ? { rejection: token } : { claims: token.claims };
     },
 
-    async verify(text, identity, defaultAudience) {
+    async verify(text, identity, defaultAudience, budget) {
       const token = signatures.parse(text);
       if ('reason' in token) return { rejection: token };
-      const rejection = await verifyFor(text, token, identity, defaultAudience);
+      const rejection = await verifyFor(text, token, identity, defaultAudience, budget);
       return rejection ? { rejection } : { claims: token.claims };
     },
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
-import { createCaller, type Grant } from '../../access/create-caller.ts';
+import { anonymousCaller, createCaller, type Grant } from '../../access/create-caller.ts';
 import { type GrantCache, readAccessVersion } from '../../access/grant-cache.ts';
 import { grantsOf } from '../../access/grants.ts';
 import { narrowGrants, type TokenScope } from '../../access/token-scope.ts';
@@ -8,21 +8,21 @@ import type { Clock } from '../../base/clock.ts';
 import { unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
 import { chain, type MaybePromise } from '../../base/maybe-promise.ts';
-import { identities } from '../../domains/iam/identities/identities.ts';
 import type { Caller } from '../../resource/caller.ts';
-import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
-import type { AuthenticateFederated } from '../federation/federated-login.ts';
+import { chooseIdentity } from '../federation/choose-identity.ts';
+import { ambiguousIdentity, type FederatedMatches, type MatchFederated } from '../federation/federated-login.ts';
+import type { MatchedLogin } from '../federation/match-identities.ts';
 import { providerGrants } from '../federation/provider-grants.ts';
-import { type AccessTokens, bearerToken } from '../tokens/access-tokens.ts';
+import { type AccessTokens, bearerToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
 import { isRegistryToken, requireServerAudience } from '../tokens/audience.ts';
-import { credentialFingerprintOf, type LoginRecord, requireValidLogin } from './login-validity.ts';
+import { type LoginRecord, requireValidLogin } from './login-validity.ts';
 
 export interface AuthenticatorOptions {
   readonly db: Reader;
   readonly clock: Clock;
   readonly accessTokens: Pick<AccessTokens, 'verify'>;
-  readonly authenticateFederated: AuthenticateFederated;
+  readonly matchFederated: MatchFederated;
   readonly grantCache: GrantCache;
   /** The URL of this server, which must be an audience of access tokens. */
   readonly publicUrl: string;
@@ -41,36 +41,32 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { db, clock, accessTokens, authenticateFederated, grantCache, publicUrl, recordLastSeen } = options;
+  const { db, clock, accessTokens, matchFederated, grantCache, publicUrl, recordLastSeen } = options;
 
   // Keyed by digest, so that the cache contains no usable credentials.
   const callers = createLru<string, CachedCaller>(MAX_CACHED);
 
-  async function verifyToken(token: string): Promise<Login> {
-    const accessToken = await accessTokens.verify(token);
-    if (accessToken === undefined) return verifyFederated(token);
+  function loginOf(accessToken: VerifiedAccessToken): Login {
     requireServerAudience(publicUrl, accessToken.audiences);
     const { identity, act, expires, audiences } = accessToken;
     const actor = { subject: identity, ...(act && { act: { ...act } }) };
     return { record: accessToken, scope: accessToken, actor, expires, forRegistry: isRegistryToken(audiences) };
   }
 
-  async function verifyFederated(token: string): Promise<Login> {
-    const { identity, provider, ...claims } = await authenticateFederated(token, {});
-    const stored = await find(db, identities, identity);
-    if (!stored) throw unauthenticated('the identity of this token was deleted; log in as another identity');
-    const credentialFingerprint = credentialFingerprintOf(stored.message);
+  /** The login as one of the identities that a federated token matches. */
+  function loginAs({ uid: identity, credentialFingerprint }: MatchedLogin, federated: FederatedMatches): Login {
+    const { issuer: iss, subject: sub, audiences, authenticatedAt } = federated;
     return {
-      record: { identity, authenticatedAt: clock(), credentialFingerprint, provider },
+      record: { identity, authenticatedAt, credentialFingerprint },
       scope: {},
-      actor: {
-        subject: identity,
-        act: { iss: claims.issuer, sub: claims.subject, aud: claims.audiences.join(',') },
-      },
-      expires: Math.min(claims.expires, clock() + FEDERATED_CACHE_MS),
+      actor: { subject: identity, act: { iss, sub, aud: audiences.join(',') } },
+      expires: cachedUntil(federated),
       forRegistry: false,
     };
   }
+
+  const cachedUntil = ({ expires, authenticatedAt }: FederatedMatches): number =>
+    Math.min(expires, authenticatedAt + FEDERATED_CACHE_MS);
 
   /** Reads what a login may do now. */
   async function loadAccess(login: Login, reader: Reader, grantsIn: GrantCache['grants']): Promise<Access> {
@@ -100,11 +96,43 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return caller;
   }
 
-  async function verify(token: string, digest: string, accessVersion: string | undefined): Promise<CachedCaller> {
-    const login = await verifyToken(token);
+  async function logIn(login: Login, accessVersion: string | undefined): Promise<CachedCaller> {
     const access = await loadAccess(login, db, grantCache.grants);
     const caller = callerOf(login, access, accessVersion);
-    const verified = { caller, until: access.until, accessVersion, forRegistry: login.forRegistry };
+    return { caller, until: access.until, accessVersion, forRegistry: login.forRegistry };
+  }
+
+  async function logInFederated(token: string, accessVersion: string | undefined): Promise<CachedCaller> {
+    const federated = await matchFederated(token);
+    const [only, another] = federated.matches;
+    if (only && !another) return logIn(loginAs(only, federated), accessVersion);
+    const caller = callerByRequest(federated, accessVersion);
+    return { caller, until: cachedUntil(federated), accessVersion, forRegistry: false };
+  }
+
+  /** The caller of a token that several identities match. The request decides which of them calls. */
+  function callerByRequest(federated: FederatedMatches, accessVersion: string | undefined): Caller {
+    const logins = new Map<string, Promise<CachedCaller>>();
+    const caller: Caller = {
+      ...anonymousCaller,
+      current: () => caller,
+      async forRequest(addressed) {
+        const chosen = chooseIdentity(federated.matches, addressed);
+        if (!chosen) throw ambiguousIdentity();
+        const login = logins.get(chosen.uid) ?? logIn(loginAs(chosen, federated), accessVersion);
+        logins.set(chosen.uid, login);
+        recordLastSeen(chosen.uid);
+        return (await login).caller;
+      },
+    };
+    return caller;
+  }
+
+  async function verify(token: string, digest: string, accessVersion: string | undefined): Promise<CachedCaller> {
+    const accessToken = await accessTokens.verify(token);
+    const verified = await (accessToken
+      ? logIn(loginOf(accessToken), accessVersion)
+      : logInFederated(token, accessVersion));
     callers.set(digest, verified);
     return verified;
   }
@@ -120,7 +148,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (forRegistry && !acceptsRegistryTokens) {
         throw unauthenticated('a registry token is valid at /v2/ only; send the token that you got it with');
       }
-      recordLastSeen(caller.uid);
+      if (!caller.forRequest) recordLastSeen(caller.uid);
       return caller;
     }
 

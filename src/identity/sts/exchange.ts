@@ -19,7 +19,7 @@ import { type AccessTokens, bearerToken, type IssuedToken, type VerifiedAccessTo
 import { requireServerAudience } from '../tokens/audience.ts';
 import { ACCESS_TOKEN_LIFETIME_MS, LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
 import type { Login, RefreshTokens } from '../tokens/refresh-tokens.ts';
-import { parseTokenRequest, restrictTokenScope } from './token-request.ts';
+import { parseTokenRequest, restrictTokenScope, type TokenRequest } from './token-request.ts';
 
 export interface ExchangeOptions {
   readonly accessTokens: AccessTokens;
@@ -35,11 +35,17 @@ export interface ExchangeOptions {
 export function exchangeOperations(options: ExchangeOptions): Operations {
   const { accessTokens, refreshTokens, authenticateFederated, publicUrl } = options;
 
-  async function logIn({ db, now }: ReadContext, token: string, request: ExchangeRequest): Promise<Login> {
+  async function logIn(
+    { db, now }: ReadContext,
+    token: string,
+    request: ExchangeRequest,
+    { scopes }: TokenRequest,
+  ): Promise<Login> {
     if (request.identity !== '') await requireLoginSupported(db, request.identity);
     const federated = await authenticateFederated(token, {
       identity: request.identity || undefined,
       identityProvider: request.identityProvider || undefined,
+      scopes,
     });
     const { identity, provider } = federated;
     const stored = await find(db, identities, identity);
@@ -64,7 +70,7 @@ export function exchangeOperations(options: ExchangeOptions): Operations {
       const accessToken = await accessTokens.verify(token);
       const login = accessToken
         ? await loginOf(ctx, accessToken, request, publicUrl)
-        : await logIn(ctx, token, request);
+        : await logIn(ctx, token, request, requested);
       const restricted: Login = { ...login, ...restrictTokenScope(login, requested) };
       const issued = await accessTokens.issue({ ...restricted, audiences: requested.audiences });
       const { token: refreshToken } = await refreshTokens.issue(restricted);

@@ -5,6 +5,7 @@ import type { CallObserver } from '../../pipeline/observe.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Challenges } from '../auth/challenge.ts';
 import type { Credential, ReadCredential } from '../auth/credentials.ts';
+import { organizationsOf } from '../auth/organizations.ts';
 import { readForm } from '../auth/token-form.ts';
 import { asOciError, codeOf, errorBody, OciError } from '../errors.ts';
 import { segmentsOf } from '../names.ts';
@@ -62,15 +63,24 @@ export function createHandler(options: HandlerOptions): Handler {
     const verb = req.method ?? '';
     const isForm = route.kind === 'token' && verb === 'POST';
     const { authorization, query } = isForm ? await readForm(req) : readUrl(req);
-    const credential = await identify(authorization, () => challenges.at(route, verb, query));
+    const credential = await identify(authorization, route, query, () => challenges.at(route, verb, query));
     const { method } = endpoint;
     return endpoint.handle({ method, ...credential, authorization, now: clock(), db, req, query, bodyTimeout }, route);
   }
 
   /** Without a valid token, the response says where to get one. */
-  async function identify(authorization: string | undefined, challenge: () => string): Promise<Credential> {
+  async function identify(
+    authorization: string | undefined,
+    route: Route,
+    query: URLSearchParams,
+    challenge: () => string,
+  ): Promise<Credential> {
     try {
-      return await readCredential(authorization);
+      const credential = await readCredential(authorization);
+      const { forRequest } = credential.caller;
+      // Any valid token may ask for the version, and it concerns no organization.
+      if (!forRequest || route.kind === 'version') return credential;
+      return { ...credential, caller: await forRequest(await organizationsOf(db, route, query)) };
     } catch (thrown) {
       const error = asOciError(thrown);
       if (error.status !== 401) throw thrown;

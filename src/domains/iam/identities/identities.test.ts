@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { assertConsistent } from '../../../../test/support/consistency.ts';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
 import { newUid, ROOT } from '../../../base/uid.ts';
 import { IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { find } from '../../../resource/read.ts';
 import { deleteOne, insert, update } from '../../../resource/write.ts';
 import { candidateUids, identities } from './identities.ts';
+import { indexPatterns } from './index-patterns.ts';
 
 type Relationship = NonNullable<MessageInitShape<typeof IdentitySchema>['relationship']>;
 
@@ -25,6 +27,21 @@ const relationships: Record<string, Relationship> = {
     value: { iss: { case: 'issuer', value: ISSUER }, sub: { case: 'subjectPattern', value: 'repo:.*' } },
   },
   'an issuer pattern': {
+    case: 'claimMatch',
+    value: {
+      iss: { case: 'issuerPattern', value: 'https://issuer\\.test(/.*)?' },
+      sub: { case: 'subject', value: SUBJECT },
+    },
+  },
+  'a domain pattern': {
+    case: 'claimMatch',
+    value: {
+      iss: { case: 'issuerPattern', value: 'https://[a-z]+\\.google\\.com' },
+      sub: { case: 'subject', value: SUBJECT },
+    },
+  },
+  // Earlier versions accepted it.
+  'a pattern without host': {
     case: 'claimMatch',
     value: { iss: { case: 'issuerPattern', value: 'https://.*' }, sub: { case: 'subject', value: SUBJECT } },
   },
@@ -53,8 +70,10 @@ for (const database of databases) {
 
     assert.deepEqual(await candidates(ISSUER, SUBJECT), ['a subject pattern', 'an issuer pattern', 'exact', 'keys']);
     assert.deepEqual(await candidates(ISSUER, 'repo:acme/unknown'), ['a subject pattern', 'an issuer pattern']);
-    assert.deepEqual(await candidates('https://elsewhere.test', SUBJECT), ['an issuer pattern', 'another issuer']);
-    assert.deepEqual(await candidates('https://accounts.google.com', SUBJECT), ['an issuer pattern', 'google']);
+    assert.deepEqual(await candidates('https://elsewhere.test', SUBJECT), ['another issuer']);
+    assert.deepEqual(await candidates('https://accounts.google.com', SUBJECT), ['a domain pattern', 'google']);
+    assert.deepEqual(await candidates(`${ISSUER}/path`, 'x'), ['an issuer pattern']);
+    assert.deepEqual(await candidates('not a URL', 'x'), []);
     assert.deepEqual(await candidates(ISSUER, '€'.repeat(1024)), ['a subject pattern', 'an issuer pattern', 'long']);
 
     const uidOf = (name: string) => [...names].find(([, own]) => own === name)?.[0] ?? assert.fail(name);
@@ -66,5 +85,36 @@ for (const database of databases) {
     });
     assert.deepEqual(await candidates(ISSUER, SUBJECT), ['a subject pattern', 'keys']);
     assert.deepEqual(await candidates('https://elsewhere.test', SUBJECT), ['another issuer', 'exact']);
+  });
+
+  test(`patterns that an earlier version stored under one value are indexed by their hosts on ${database.name}`, async (t) => {
+    const store = await temporaryStore(database);
+    t.after(() => store.close());
+    const uids: Record<string, string> = {};
+    await store.write(async (tx) => {
+      for (const name of ['an issuer pattern', 'a subject pattern', 'a pattern without host', 'exact']) {
+        const uid = newUid(ROOT);
+        uids[name] = uid;
+        const message = create(IdentitySchema, { name, relationship: relationships[name] ?? assert.fail() });
+        await insert(tx, identities, { message, uid, parent: ROOT }, 0);
+      }
+      await tx.run(`DELETE FROM reference WHERE field IN ('pattern', 'with_pattern')`);
+      for (const name of ['an issuer pattern', 'a pattern without host']) {
+        await tx.run(
+          'INSERT INTO reference (kind, field, value, uid) VALUES ($1, $2, $3, $4)',
+          ...[identities.kind, 'pattern', '*', uids[name] ?? ''],
+        );
+      }
+    });
+    const warned: unknown[] = [];
+    const log = { debug() {}, info() {}, warn: (fields: unknown) => void warned.push(fields), error() {} };
+    for (let start = 0; start < 2; start++) await indexPatterns(store, log);
+    const found = await candidateUids(store.reader, ISSUER, SUBJECT);
+    assert.deepEqual(
+      found.sort(),
+      ['an issuer pattern', 'a subject pattern', 'exact'].map((name) => uids[name] ?? '').sort(),
+    );
+    assert.deepEqual(warned, [{ identity: uids['a pattern without host'], issuerPattern: 'https://.*' }]);
+    await assertConsistent(store.reader);
   });
 }

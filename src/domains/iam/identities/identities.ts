@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { ApiError, Code } from '../../../base/errors.ts';
+import { issuerHostKeys, issuerPatternKeys } from '../../../base/issuer-pattern.ts';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
-import { ROOT } from '../../../base/uid.ts';
+import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { type Identity, IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { defineResource, type Rule } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
-import { findReferring } from '../../../resource/read.ts';
+import { findReferring, findReferringBelow, findUidsReferringAny } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { refuse } from '../../../resource/validate.ts';
 import { deleteOne } from '../../../resource/write.ts';
@@ -14,6 +16,7 @@ import type { Reader } from '../../../store/store.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf } from '../roles/roles.ts';
+import { hasPattern } from './claim-match-rules.ts';
 import { isSameRelationship, relationshipProblems, relationshipType, setDefaultExpiry } from './relationship.ts';
 
 const company: Rule<string> = (value) =>
@@ -36,10 +39,12 @@ export const identities = defineResource({
     subject: (identity) => loginKeys(identity).subject ?? [],
     issuer: (identity) => loginKeys(identity).issuer ?? [],
     pattern: (identity) => loginKeys(identity).pattern ?? [],
+    with_pattern: ({ relationship }) => (usesPattern(relationship) ? [WITH_PATTERN] : []),
   },
 
-  beforeCreate({ now }, identity) {
+  async beforeCreate({ db, now }, identity, { parent }) {
     refuse(relationshipProblems(identity.relationship, now));
+    await requireWithinQuotas(db, identity, parent);
     setDefaultExpiry(identity.relationship, now);
     identity.lastSeenTime = timestampFromMs(now);
     return undefined;
@@ -48,6 +53,7 @@ export const identities = defineResource({
   async beforeUpdate(ctx, { uid, message: before }, identity) {
     if (isSameRelationship(before.relationship, identity.relationship)) return undefined;
     refuse(relationshipProblems(identity.relationship, ctx.now, before.relationship));
+    await requireWithinQuotas(ctx.db, identity, parentOf(uid), uid);
     setDefaultExpiry(identity.relationship, ctx.now);
     await requireRolesGrantable(ctx, uid);
     return undefined;
@@ -72,8 +78,11 @@ export const subjectKey = (issuer: string, subject: string): string =>
     .update(JSON.stringify([canonicalIssuer(issuer), subject]))
     .digest('base64url');
 
-/** The reference of all identities with an issuer pattern. A pattern has no value to look it up by. */
-const ANY_ISSUER = '*';
+/** The value of the reference that all identities with a pattern have. */
+const WITH_PATTERN = 'yes';
+
+const usesPattern = ({ case: kind, value }: Identity['relationship']): boolean =>
+  kind === 'claimMatch' && hasPattern(value);
 
 interface LoginKeys {
   readonly subject?: readonly string[];
@@ -87,17 +96,43 @@ function loginKeys({ relationship }: Identity): LoginKeys {
   }
   if (relationship.case !== 'claimMatch') return {};
   const { iss, sub } = relationship.value;
-  if (iss.case !== 'issuer') return { pattern: [ANY_ISSUER] };
+  if (iss.case !== 'issuer') return { pattern: issuerPatternKeys(iss.value ?? '') };
   if (sub.case !== 'subject') return { issuer: [canonicalIssuer(iss.value)] };
   return { subject: [subjectKey(iss.value, sub.value)] };
 }
 
 /** The identities that a token with this issuer and subject may match. Patterns and other claims are not checked. */
 export async function candidateUids(db: Reader, issuer: string, subject: string): Promise<string[]> {
+  const canonical = canonicalIssuer(issuer);
+  const hostKeys = issuerHostKeys(canonical);
   const found = [
     await findReferring(db, identities, 'subject', subjectKey(issuer, subject)),
-    await findReferring(db, identities, 'issuer', canonicalIssuer(issuer)),
-    await findReferring(db, identities, 'pattern', ANY_ISSUER),
+    await findReferring(db, identities, 'issuer', canonical),
+    hostKeys.length > 0 ? await findUidsReferringAny(db, identities, 'pattern', hostKeys) : [],
   ];
   return found.flat();
 }
+
+// Every token is compared with all identities that it may match, so one organization may have a limited number of them.
+const MAX_WITH_PATTERN = 500;
+const MAX_WITH_SAME_SUBJECT = 50;
+
+async function requireWithinQuotas(db: Reader, identity: Identity, parent: string, self?: string): Promise<void> {
+  if (parent === ROOT) return;
+  const count = async (field: string, value: string) => {
+    const uids = await findReferringBelow(db, identities, field, value, rootOf(parent));
+    return uids.filter((uid) => uid !== self).length;
+  };
+  if (usesPattern(identity.relationship) && (await count('with_pattern', WITH_PATTERN)) >= MAX_WITH_PATTERN) {
+    throw quotaExceeded(
+      `${MAX_WITH_PATTERN} identities with patterns; name the issuer and subject exactly, or delete some`,
+    );
+  }
+  const [subject] = loginKeys(identity).subject ?? [];
+  if (subject !== undefined && (await count('subject', subject)) >= MAX_WITH_SAME_SUBJECT) {
+    throw quotaExceeded(`${MAX_WITH_SAME_SUBJECT} identities with the same issuer and subject; delete some`);
+  }
+}
+
+const quotaExceeded = (limit: string): ApiError =>
+  new ApiError(Code.RESOURCE_EXHAUSTED, `Resource exhausted: an organization can have at most ${limit}`);
