@@ -11,7 +11,8 @@ import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
-import { redeemInvite, type TokenEmail } from '../../src/domains/iam/joining/group-invites.ts';
+import type { EmailProof } from '../../src/domains/iam/joining/email-proof.ts';
+import { redeemInvite } from '../../src/domains/iam/joining/group-invites.ts';
 import { builtinRole } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -21,6 +22,7 @@ import { databases } from '../support/databases.ts';
 import { assertNotStored, capturedLog, eventsAbout } from '../support/inspect.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { newIdentityProvider } from '../support/tenants.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const { createGroupInvite, getGroupInvite, listGroupInvites, deleteGroupInvite } = GroupInvitesService.method;
@@ -32,6 +34,13 @@ const VIEWER = builtinRoleUid('viewer');
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const [method = assert.fail()] = methodTable(files);
+const proof: EmailProof = {
+  address: 'ada@example.com',
+  verified: true,
+  issuer: 'https://issuer.example.com',
+  audiences: ['client'],
+  isForServer: false,
+};
 
 for (const database of databases) {
   describe(`group invites on ${database.name}`, () => {
@@ -68,6 +77,7 @@ for (const database of databases) {
       before(async () => {
         api = connect();
         org = (await newGroup(`${prefix} invites`, server.organization)).uid;
+        await newIdentityProvider(api, org, proof.issuer, 'client');
       });
       after(() => api.close());
 
@@ -78,7 +88,7 @@ for (const database of databases) {
         codes.push(created.code);
         return created;
       };
-      const redeem = (code: string, identity = newUid(ROOT), email?: TokenEmail) =>
+      const redeem = (code: string, identity = newUid(ROOT), email?: EmailProof) =>
         store.write((db) =>
           redeemInvite(
             { method, caller: anonymousCaller, authorization: undefined, now, db, unchanged() {}, setHeader() {} },
@@ -223,11 +233,13 @@ for (const database of databases) {
         const { code } = await invite({ email: 'Ada@example.com' });
         const refusals = [
           await refused(redeem(code)),
-          await refused(redeem(code, newUid(ROOT), { address: 'ada@example.com', verified: false })),
-          await refused(redeem(code, newUid(ROOT), { address: 'eve@example.com', verified: true })),
+          await refused(redeem(code, newUid(ROOT), { ...proof, verified: false })),
+          await refused(redeem(code, newUid(ROOT), { ...proof, address: 'eve@example.com' })),
+          await refused(redeem(code, newUid(ROOT), { ...proof, issuer: 'https://another.example.com' })),
+          await refused(redeem(code, newUid(ROOT), { ...proof, audiences: ['another client'] })),
         ];
         for (const message of refusals) assert.doesNotMatch(message, /ada@/i);
-        await redeem(code, newUid(ROOT), { address: 'ADA@example.com', verified: true });
+        await redeem(code, newUid(ROOT), { ...proof, address: 'ADA@example.com' });
       });
 
       test('a single-use code that is redeemed concurrently succeeds once', async () => {
@@ -243,7 +255,7 @@ for (const database of databases) {
       test('a refused attempt does not consume a single-use invite', async () => {
         const { code } = await invite({ singleUse: true, email: 'ada@example.com' });
         await refused(redeem(code));
-        await redeem(code, newUid(ROOT), { address: 'ada@example.com', verified: true });
+        await redeem(code, newUid(ROOT), proof);
       });
     }
   });

@@ -99,6 +99,7 @@ for (const database of databases) {
 
     it('creates no identity when the invite is refused', async () => {
       const { token, uid } = server.unregisteredUser({ email: { address: 'a@example.com', verified: true } });
+      await server.newProvider(ISSUER, 'client for invites', server.org);
       const code = await server.newInvite('b@example.com');
       await assert.rejects(register(token, { code }), refused(Code.PERMISSION_DENIED, /another e-mail address/));
       assert.equal(await find(server.store.reader, identities, uid), undefined);
@@ -127,14 +128,18 @@ for (const database of databases) {
       );
     });
 
-    it('uses the oldest provider of a client id, so that a copy does not divert users', async () => {
+    it('joins every organization with a provider for the client, so that a copy does not divert users', async () => {
       const issuer = 'https://popular.example.com';
       const elsewhere = newUid(ROOT);
       await server.newGroup('elsewhere', elsewhere, ROOT);
       await server.newProvider(issuer, 'client', team);
       server.time.now += 1;
       await server.newProvider(issuer, 'client', elsewhere);
-      assert.equal((await register(server.unregisteredUser({ issuer, audiences: ['client'] }).token)).group, team);
+      const { token, uid } = server.unregisteredUser({ issuer, audiences: ['client'] });
+      assert.equal((await register(token)).group, team);
+      assert.equal((await register(token)).group, team);
+      const joined = (await bindingsOf(server.store.reader, uid)).map(({ parent }) => parent);
+      assert.deepEqual(joined.sort(), [team, elsewhere].sort());
     });
 
     it('adds a registered user to another group', async () => {

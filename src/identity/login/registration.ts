@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { denied, invalid, unauthenticated } from '../../base/errors.ts';
 import { canonicalIssuer } from '../../base/issuer-url.ts';
-import { ROOT, type Uid } from '../../base/uid.ts';
+import { ROOT, rootOf, type Uid } from '../../base/uid.ts';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { IdentityProvider } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { Auth, SessionSchema } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
@@ -22,10 +22,11 @@ import { type AccessTokens, bearerToken } from '../tokens/access-tokens.ts';
 export interface RegistrationOptions {
   readonly accessTokens: Pick<AccessTokens, 'verify'>;
   readonly verifyUnregistered: VerifyUnregistered;
+  readonly publicUrl: string;
 }
 
 /** Creates the identity of the user who calls, and gives it a role at a group. */
-export const registerOperation = ({ accessTokens, verifyUnregistered }: RegistrationOptions): Operations =>
+export const registerOperation = ({ accessTokens, verifyUnregistered, publicUrl }: RegistrationOptions): Operations =>
   writeOperation(Auth.method.register, {
     async prepare({ authorization }) {
       const token = bearerToken(authorization);
@@ -45,7 +46,8 @@ export const registerOperation = ({ accessTokens, verifyUnregistered }: Registra
       }
       // Serializes concurrent registrations, because all of them write this row.
       await putSetting(ctx.db, 'registration.last', uid);
-      const group = code === '' ? await joinThroughProvider(ctx, uid, user) : await joinByInvite(ctx, uid, user, code);
+      const group =
+        code === '' ? await joinThroughProviders(ctx, uid, user) : await joinByInvite(ctx, uid, user, code, publicUrl);
       return create(SessionSchema, { identity: uid, group });
     },
 
@@ -57,33 +59,44 @@ export const registerOperation = ({ accessTokens, verifyUnregistered }: Registra
   });
 
 /** Returns the group of the invite. */
-async function joinByInvite(ctx: WriteContext, uid: Uid, user: FederatedClaims, code: string): Promise<string> {
+async function joinByInvite(
+  ctx: WriteContext,
+  uid: Uid,
+  user: FederatedClaims,
+  code: string,
+  publicUrl: string,
+): Promise<string> {
   if (!(await find(ctx.db, identities, uid))) await insertIdentity(ctx, uid, user);
-  const { group } = await redeemInvite(ctx, code, uid, user.email);
+  const { issuer, audiences, email } = user;
+  const proof = email && { ...email, issuer, audiences, isForServer: audiences.includes(publicUrl) };
+  const { group } = await redeemInvite(ctx, code, uid, proof);
   return group;
 }
 
 /**
- * Gives a user the default role of the identity provider at its group, and returns the group. Only the first
- * registration through a provider does so: a role that was revoked stays revoked.
+ * Gives a user the default roles of the identity providers at their groups, and returns the group of the oldest one. Only
+ * the first registration through a provider does so: a role that was revoked stays revoked. Several organizations may
+ * have a provider with the same issuer and client, and none of these prevents the users from joining the others.
  */
-async function joinThroughProvider(ctx: WriteContext, uid: Uid, user: FederatedClaims): Promise<string> {
+async function joinThroughProviders(ctx: WriteContext, uid: Uid, user: FederatedClaims): Promise<string> {
   const registered = await find(ctx.db.forUpdate, identities, uid);
-  const provider = await findProvider(ctx.db, user);
-  if (!provider && !registered) {
+  const providers = await findProviders(ctx.db, user);
+  const [oldest] = providers;
+  if (!oldest && !registered) {
     throw denied('registration requires an invite; ask an owner of the group for one and send its code');
   }
   const joined = joinedProvidersOf(registered);
-  if (!provider || joined.includes(provider.uid)) {
+  const added = providers.filter((provider) => !joined.includes(provider.uid));
+  if (added.length === 0) {
     ctx.unchanged();
-    return provider?.parent ?? '';
+    return oldest?.parent ?? '';
   }
-  const state = { ...registered?.state, [JOINED_PROVIDERS]: [...joined, provider.uid] };
+  const state = { ...registered?.state, [JOINED_PROVIDERS]: [...joined, ...added.map((provider) => provider.uid)] };
   if (registered) await update(ctx.db, identities, registered, { message: registered.message, state }, ctx.now);
   else await insertIdentity(ctx, uid, user, state);
-  // The caller needs no permission to assign the role: the creator of the provider had it.
-  await ensureRoleBinding(ctx, provider.parent, uid, provider.message.defaultRole);
-  return provider.parent;
+  // The caller needs no permission to assign the roles: the creators of the providers had it.
+  for (const { parent, message } of added) await ensureRoleBinding(ctx, parent, uid, message.defaultRole);
+  return oldest?.parent ?? '';
 }
 
 /** The key in the state of an identity under which the uids of the providers are stored that it has joined through. */
@@ -92,21 +105,19 @@ const JOINED_PROVIDERS = 'identityProviders';
 const joinedProvidersOf = (identity: Stored | undefined): readonly string[] =>
   (identity?.state?.[JOINED_PROVIDERS] as readonly string[] | undefined) ?? [];
 
-/** Returns the oldest provider that a token was issued for, so that a copy of a provider does not divert its users. */
-async function findProvider(
+/** Returns the providers that a token was issued for, the oldest one of each organization, by age. */
+async function findProviders(
   db: Reader,
   { issuer, audiences }: FederatedClaims,
-): Promise<Stored<IdentityProvider> | undefined> {
+): Promise<readonly Stored<IdentityProvider>[]> {
   const uids = await findReferring(db, identityProviders, 'issuer', canonicalIssuer(issuer));
-  return (await findAll(db, identityProviders, uids))
+  const byAge = (await findAll(db, identityProviders, uids))
     .filter(
       ({ message: { configuration } }) =>
         configuration.case === 'oidc' && audiences.includes(configuration.value.clientId),
     )
-    .reduce<Stored<IdentityProvider> | undefined>(
-      (oldest, provider) => (oldest && oldest.created <= provider.created ? oldest : provider),
-      undefined,
-    );
+    .sort((a, b) => a.created - b.created || (a.uid < b.uid ? -1 : 1));
+  return [...Map.groupBy(byAge, ({ uid }) => rootOf(uid)).values()].flatMap(([oldest]) => oldest ?? []);
 }
 
 async function insertIdentity(

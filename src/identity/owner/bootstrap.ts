@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { FIRST_ORGANIZATION } from '../../domains/iam/groups/first-organization.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { OPERATOR } from '../../domains/iam/roles/builtin-roles.ts';
@@ -20,20 +21,18 @@ export interface Bootstrap {
   readonly firstStart: boolean;
 }
 
-const ORGANIZATION = 'bootstrap.organization';
-
 /**
  * Creates the first organization and its owner, once per database. The key of the owner is written to disk before the
  * transaction, and after a crash in between the next start uses that key. So there is never an owner without a key.
  */
 export async function bootstrap(store: Store, dataDir: string, name: string, clock: Clock): Promise<Bootstrap> {
-  const existing = await getSetting(store.reader, ORGANIZATION);
+  const existing = await getSetting(store.reader, FIRST_ORGANIZATION);
   if (existing) return { organization: await describeOrganization(store, existing), firstStart: false };
 
   const owner = (await readOwner(dataDir)) ?? (await newOwner());
   await saveOwner(dataDir, owner);
   const uid = await store.write(async (tx) => {
-    const winner = await putSettingIfAbsent(tx, ORGANIZATION, owner.organization);
+    const winner = await putSettingIfAbsent(tx, FIRST_ORGANIZATION, owner.organization);
     if (winner === owner.organization) await insertOrganization(tx, owner, name, clock());
     return winner;
   });

@@ -35,7 +35,7 @@ export async function createTokenIssuer(options: TokenIssuerOptions): Promise<To
     accessTokens,
     operations: {
       ...exchangeOperations({ accessTokens, refreshTokens, authenticateFederated, publicUrl }),
-      ...authOperations({ accessTokens, verifyUnregistered }),
+      ...authOperations({ accessTokens, verifyUnregistered, publicUrl }),
     },
     publicKeys: signingKeys.publicKeys,
   };

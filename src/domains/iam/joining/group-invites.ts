@@ -18,6 +18,7 @@ import { createResource, standardOperations } from '../../../resource/standard-m
 import { deleteOne, insert } from '../../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { requireAssignable, roles } from '../roles/roles.ts';
+import { type EmailProof, requireEmail } from './email-proof.ts';
 
 /** Invites are short-lived, because their codes are secrets that people send by e-mail. */
 const MAX_TTL = 30 * 24 * 60 * 60 * 1000;
@@ -100,11 +101,6 @@ const createGroupInvite = writeOperation(GroupInvitesService.method.createGroupI
 /** A hash without salt or stretching, because 256 random bits cannot be guessed. */
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
-export interface TokenEmail {
-  readonly address: string;
-  readonly verified: boolean;
-}
-
 /**
  * Gives `identity` the role of an invite. The creator of the invite was authorized when it was created, and is not
  * checked again: to withdraw an invite, delete it. A single-use invite is deleted here under a lock, so that only one
@@ -114,11 +110,12 @@ export async function redeemInvite(
   ctx: WriteContext,
   code: string,
   identity: string,
-  email: TokenEmail | undefined,
+  email: EmailProof | undefined,
 ): Promise<{ readonly group: string; readonly roleUid: string }> {
   const stored = await findInvite(ctx, code);
   const { parent: group, message: invite } = stored;
-  requireRedeemable(invite, email, ctx.now);
+  requireNotExpired(invite, ctx.now);
+  if (invite.email !== '') await requireEmail(ctx.db, group, invite.email, email);
   const { roleUid } = invite;
   await ensureRoleBinding(ctx, group, identity, roleUid);
   if (invite.singleUse) await deleteOne(ctx.db, groupInvites, stored);
@@ -137,15 +134,10 @@ async function findInvite({ db }: WriteContext, code: string): Promise<Stored<Gr
   throw denied('there is no such invite: the code is wrong, or the invite was deleted or used; ask for a new one');
 }
 
-/** Says what is wrong, because the caller has the code. Does not name the e-mail address that the invite is for. */
-function requireRedeemable(invite: GroupInvite, email: TokenEmail | undefined, now: number): void {
+/** Says what is wrong, because the caller has the code. */
+function requireNotExpired(invite: GroupInvite, now: number): void {
   if (!invite.expirationTime || timestampMs(invite.expirationTime) <= now) {
     throw denied('the invite has expired; ask for a new one');
-  }
-  if (invite.email === '') return;
-  if (!email?.verified) throw denied('the invite is for one e-mail address, and the token has none that is verified');
-  if (email.address.toLowerCase() !== invite.email.toLowerCase()) {
-    throw denied('the invite is for another e-mail address than that of the token');
   }
 }
 
