@@ -61,6 +61,8 @@ export const settings = {
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: durationParser('1ms', '1h'), description: 'the timeout of a request' },
   allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether identities may trust issuers at private addresses, and issuers on this machine by http' },
+  /** In milliseconds. At least as long as the tokens of `wharf auth token`. */
+  maxTokenLifetime: { variable: 'WHARF_MAX_TOKEN_LIFETIME', value: 'time', default: '7d', parse: durationParser('1d', '3650d'), description: 'the longest lifetime of tokens of other issuers and of static keys; a token that is valid for longer is refused' },
   /** In bytes. */
   maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: sizeParser('1MiB', '1024TiB'), description: 'the maximum size of a pushed blob, such as an image layer' },
   publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },

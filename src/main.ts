@@ -122,7 +122,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   // Who calls.
   const fetchIssuer = (address: string) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers });
   const issuerKeys = createIssuerKeys({ fetchJson: fetchIssuer, clock, log });
-  const verifier = createFederatedTokenVerifier({ issuerKeys, clock });
+  const verifier = createFederatedTokenVerifier({ issuerKeys, clock, maxLifetimeMs: config.maxTokenLifetime });
   const federation = { db: store.reader, verifier, publicUrl, clock };
   const authenticateFederated = createFederatedAuthenticator(federation);
   const verifyUnregistered = createUnregisteredVerifier(federation);
@@ -148,6 +148,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     publicAdvisoryGroups: config.publicAdvisoryGroups,
     sinkProblem: (sink) => sinkProblem(sink, { allowInsecure: config.allowInsecureSinks, publicUrl }),
     makerAccess,
+    allowPrivateIssuers: config.allowPrivateIssuers,
   });
   const domainOperations = { ...v2Operations, ...issuer.operations };
   const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });

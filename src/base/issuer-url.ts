@@ -1,3 +1,6 @@
+import { isIP } from 'node:net';
+import { isPublicAddress } from './ip-address.ts';
+
 /** Some tokens of Google have the host name as issuer instead of the URL. */
 export const canonicalIssuer = (issuer: string): string =>
   issuer === 'accounts.google.com' ? 'https://accounts.google.com' : issuer;
@@ -22,3 +25,20 @@ export function issuerProblem(issuer: string): string | undefined {
   if (protocol === 'http:' && !isLoopbackHost(hostname)) return 'must begin with https://';
   return undefined;
 }
+
+export const PRIVATE_ISSUER =
+  'must not be at a private address; if this server may contact such issuers, set WHARF_ALLOW_PRIVATE_ISSUERS';
+
+/**
+ * Whether a host, as in an issuer URL, is this machine or a private IP address. The addresses of other names are checked
+ * when the keys of the issuer are fetched.
+ */
+export function isPrivateHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  if (isIP(host) !== 0) return !isPublicAddress(host);
+  return host === 'localhost' || host.endsWith('.localhost');
+}
+
+/** Whether the host of an issuer is private. False for text that is not an issuer URL. */
+export const isPrivateIssuer = (issuer: string): boolean =>
+  URL.canParse(issuer) && isPrivateHost(new URL(issuer).hostname);

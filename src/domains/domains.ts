@@ -1,6 +1,5 @@
 import type { DescService } from '@bufbuild/protobuf';
 import { GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { IdentitiesService } from '../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { AdvisoriesService } from '../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AccessRequestsService } from '../contract/gen/wharfinger/access/v1/access_requests_pb.js';
 import type { Resource } from '../resource/definition.ts';
@@ -23,7 +22,7 @@ import { explainOperations } from './iam/access/explain.ts';
 import { accountAssociationOperations, accountAssociations } from './iam/groups/account-associations.ts';
 import { groups } from './iam/groups/groups.ts';
 import { termsAcceptances, termsOperations } from './iam/groups/terms.ts';
-import { identities } from './iam/identities/identities.ts';
+import { type IdentityOptions, identities, identityOperations } from './iam/identities/identities.ts';
 import { identityLookupOperations } from './iam/identities/identity-lookup.ts';
 import { identityMetadataOperations } from './iam/identities/identity-metadata.ts';
 import {
@@ -60,7 +59,6 @@ import { resolvedVulnerabilityOperations } from './reports/resolved-vulnerabilit
 /** Resources that have no operations but the standard methods of their service. */
 const standardResources: readonly (readonly [Resource, DescService])[] = [
   [groups, GroupsService],
-  [identities, IdentitiesService],
   [accessRequests, AccessRequestsService],
   [advisories, AdvisoriesService],
 ];
@@ -68,6 +66,7 @@ const standardResources: readonly (readonly [Resource, DescService])[] = [
 /** The declarations of all resources. */
 export const resources: readonly Resource[] = [
   ...standardResources.map(([resource]) => resource),
+  identities,
   roles,
   roleBindings,
   identityProviders,
@@ -87,13 +86,18 @@ export const resources: readonly Resource[] = [
 /** The operations of all methods that this server implements. Other methods of the contract return UNIMPLEMENTED. */
 export function createOperations(
   pageTokens: PageTokens,
-  options: IdentityProviderOptions & SubscriptionOptions & SinkOptions & SecurityAdvisoryOptions,
+  options: IdentityOptions &
+    IdentityProviderOptions &
+    SubscriptionOptions &
+    SinkOptions &
+    SecurityAdvisoryOptions,
 ): Operations {
   const engine = createEngine(resources, pageTokens);
   const standard = standardResources.map(([resource, service]) => standardOperations(engine, resource, service));
   return {
     ...Object.assign({}, ...standard),
     ...pingOperations,
+    ...identityOperations(engine, options),
     ...roleOperations(engine),
     ...roleBindingOperations(engine),
     ...identityProviderOperations(engine, options),

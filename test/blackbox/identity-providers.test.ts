@@ -188,7 +188,7 @@ for (const database of databases) {
         await badOidc({ groupsClaim: 'a\u0001' }, 'oidc.groups_claim');
         await badOidc({ additionalScopes: ['fine', 'not fine'] }, 'oidc.additional_scopes[1]');
         await badOidc({ additionalScopes: Array(51).fill('x') }, 'oidc.additional_scopes');
-        await make('loopback', { issuer: 'http://127.0.0.1:9000' });
+        await badOidc({ issuer: 'http://127.0.0.1:9000' }, 'oidc.issuer');
       });
 
       test('the default role must exist at the group or an ancestor, and cannot be deleted', async () => {

@@ -14,7 +14,7 @@ import { databases } from '../support/databases.ts';
 import { newKey, sign, startIssuer } from '../support/issuer.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
 import { rejects } from '../support/rejects.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startServerOn, startTestServer, type TestServer } from '../support/server.ts';
 import { type Client, wires } from '../support/wires.ts';
 
 const { createGroup, getGroup } = GroupsService.method;
@@ -148,14 +148,18 @@ for (const database of databases) {
     }
 
     test('issuers at private addresses are not contacted unless that is allowed', async (t) => {
-      const strict = await startTestServer(database);
-      t.after(() => strict.remove());
-      const api = wires[0]?.connect(strict.url, strict.token) ?? assert.fail();
       const key = newKey('one');
       const issuer = await startIssuer(t, key);
       const match: ClaimMatch = { iss: { case: 'issuer', value: issuer.url }, sub: { case: 'subject', value: 'x' } };
       const identity = { name: 'private', relationship: { case: 'claimMatch' as const, value: match } };
-      await api.call(createIdentity, { parent: strict.organization, identity });
+      const allowing = await startTestServer(database, { env: { WHARF_ALLOW_PRIVATE_ISSUERS: 'true' } });
+      const before = wires[0]?.connect(allowing.url, allowing.token) ?? assert.fail();
+      await before.call(createIdentity, { parent: allowing.organization, identity });
+      await allowing.stop();
+      const strict = await startServerOn(allowing.dataLocation);
+      t.after(() => strict.remove());
+      const api = wires[0]?.connect(strict.url, strict.token) ?? assert.fail();
+      await rejects(api.call(createIdentity, { parent: strict.organization, identity }), Code.INVALID_ARGUMENT);
       const exp = Math.floor((Date.now() + HOUR) / 1000);
       const token = await sign({ iss: issuer.url, sub: 'x', aud: strict.url, exp }, key);
       await assert.rejects(api.call(getGroup, { uid: strict.organization }, { token }), /cannot be fetched/);

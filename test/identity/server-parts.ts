@@ -103,6 +103,7 @@ export async function openTestServer(database: Database) {
         sinkProblem: () => undefined,
         makerAccess: async () => undefined,
         publicAdvisoryGroups: [],
+        allowPrivateIssuers: false,
       }),
       ...issuer.operations,
     },

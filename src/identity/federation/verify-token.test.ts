@@ -34,7 +34,10 @@ function newVerifier() {
     clock,
     log: silentLog,
   });
-  return { time, verifier: createFederatedTokenVerifier({ issuerKeys: issuers, clock }) };
+  return {
+    time,
+    verifier: createFederatedTokenVerifier({ issuerKeys: issuers, clock, maxLifetimeMs: 24 * 60 * 60 * 1000 }),
+  };
 }
 
 type ClaimMatch = MessageInitShape<typeof Identity_ClaimMatchSchema>;

@@ -40,13 +40,15 @@ export interface FederatedTokenVerifier {
 export interface FederatedTokenVerifierOptions {
   readonly issuerKeys: IssuerKeys;
   readonly clock: Clock;
+  /** The longest time for which a token may be valid, in milliseconds. */
+  readonly maxLifetimeMs: number;
 }
 
 const MAX_KEY_SETS = 1000;
 
 export function createFederatedTokenVerifier(options: FederatedTokenVerifierOptions): FederatedTokenVerifier {
-  const { issuerKeys, clock } = options;
-  const signatures = createSignatureVerifier(clock);
+  const { issuerKeys, clock, maxLifetimeMs } = options;
+  const signatures = createSignatureVerifier(clock, maxLifetimeMs);
   const staticKeySets = createLru<string, KeySet>(MAX_KEY_SETS);
 
   function staticKeySetOf(jwks: string): KeySet {

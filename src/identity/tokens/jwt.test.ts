@@ -12,7 +12,8 @@ const key = newKey('one');
 const encode = (value: unknown): string => base64url.encode(JSON.stringify(value));
 
 test('the validity period has a leeway of one minute at both ends', () => {
-  const problemOf = (changes: JWTPayload) => validityPeriodProblem({ exp: NOW + 600, ...changes }, NOW * 1000);
+  const problemOf = (changes: JWTPayload) =>
+    validityPeriodProblem({ exp: NOW + 600, ...changes }, NOW * 1000, 3_600_000);
   assert.equal(problemOf({}), undefined);
   assert.equal(problemOf({ exp: NOW - 59 }), undefined);
   assert.equal(problemOf({ exp: NOW - 60 }), 'the token has expired; get a new one');
@@ -26,8 +27,32 @@ test('the validity period has a leeway of one minute at both ends', () => {
   );
 });
 
+test('a token must not be valid for longer than the maximum', () => {
+  const problemOf = (claims: JWTPayload) => validityPeriodProblem(claims, NOW * 1000, 48 * 3_600_000);
+  const TWO_DAYS = 48 * 3600;
+  const tooLong = 'the token is valid for longer than 2 days; get one with an earlier "exp"';
+  assert.equal(problemOf({ exp: NOW + TWO_DAYS }), undefined);
+  assert.equal(problemOf({ exp: NOW + TWO_DAYS, iat: NOW }), undefined);
+  assert.equal(problemOf({ exp: NOW + TWO_DAYS + 61 }), tooLong);
+  assert.equal(problemOf({ exp: NOW + 100, iat: NOW - TWO_DAYS }), tooLong);
+  // An issuer whose clock is ahead.
+  assert.equal(problemOf({ exp: NOW + 30 + TWO_DAYS, iat: NOW + 30 }), undefined);
+  assert.equal(problemOf({ exp: 1e300, iat: NOW }), tooLong);
+  assert.match(validityPeriodProblem({ exp: NOW + 7261 }, NOW * 1000, 7_200_000) ?? '', /longer than 2 hours/);
+});
+
+test('control characters in the issuer, subject or audience are refused', async () => {
+  for (const [claim, value] of [
+    ['iss', 'https://a.example\0'],
+    ['sub', 'a\nb'],
+    ['aud', ['a', '\u0085']],
+  ] as const) {
+    assert.match(String(parseJwt(await sign({ [claim]: value }, key))), new RegExp(`"${claim}" in the token contains`));
+  }
+});
+
 test('times of another type are invalid', () => {
-  const problemOf = (claims: unknown) => validityPeriodProblem(claims as JWTPayload, NOW * 1000);
+  const problemOf = (claims: unknown) => validityPeriodProblem(claims as JWTPayload, NOW * 1000, 3_600_000);
   assert.equal(problemOf({}), 'the token has no expiry time ("exp"); get one that has');
   for (const odd of ['2100000000', null, true, {}, [], Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.equal(problemOf({ exp: odd }), 'the token has no expiry time ("exp"); get one that has');

@@ -28,6 +28,8 @@ export function parseJwt(text: string): ParsedJwt | string {
     if (crit !== undefined) return 'the token has critical header extensions ("crit"), which are not supported';
     const malformed = malformedClaim(claims);
     if (malformed) return `"${malformed}" in the token has the wrong type; it must be a string`;
+    const unprintable = unprintableClaim(claims);
+    if (unprintable) return `"${unprintable}" in the token contains control characters; get a token without them`;
     return { header: { alg, kid: typeof kid === 'string' ? kid : undefined }, claims };
   } catch {
     return 'the token is not a JWT; send a complete JWT';
@@ -41,8 +43,21 @@ function malformedClaim({ iss, sub, aud }: Readonly<Record<string, unknown>>): s
   return [aud ?? []].flat().every((audience) => typeof audience === 'string') ? undefined : 'aud';
 }
 
-/** Returns why a token is outside of its validity period at `nowMs`, or undefined when it is inside. */
-export function validityPeriodProblem({ exp, nbf, iat }: JwtClaims, nowMs: number): string | undefined {
+/** Returns the name of a claim with control characters. The database cannot store some of them, and logs show them. */
+function unprintableClaim({ iss = '', sub = '', aud = [] }: JwtClaims): string | undefined {
+  const texts = { iss, sub, aud: [aud].flat().join('') };
+  return Object.entries(texts).find(([, text]) => /\p{Cc}/u.test(text))?.[0];
+}
+
+/**
+ * Returns why a token is outside of its validity period at `nowMs`, or is valid for longer than `maxLifetimeMs`. Returns
+ * undefined when it is valid.
+ */
+export function validityPeriodProblem(
+  { exp, nbf, iat }: JwtClaims,
+  nowMs: number,
+  maxLifetimeMs: number,
+): string | undefined {
   const now = nowMs / 1000;
   if (!isTime(exp)) return 'the token has no expiry time ("exp"); get one that has';
   if (exp + LEEWAY_S <= now) return 'the token has expired; get a new one';
@@ -52,7 +67,15 @@ export function validityPeriodProblem({ exp, nbf, iat }: JwtClaims, nowMs: numbe
   if (iat !== undefined && !(isTime(iat) && iat - LEEWAY_S <= now)) {
     return 'the token was issued in the future ("iat"); check the clock of its issuer';
   }
+  if ((exp - Math.min(iat ?? now, now)) * 1000 > maxLifetimeMs + LEEWAY_S * 1000) {
+    return `the token is valid for longer than ${formatDuration(maxLifetimeMs)}; get one with an earlier "exp"`;
+  }
   return undefined;
+}
+
+function formatDuration(ms: number): string {
+  const hours = Math.round(ms / 3_600_000);
+  return hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`;
 }
 
 /** The types of unverified claims are not guaranteed. */

@@ -39,8 +39,11 @@ export interface SignatureVerifier {
 
 const MAX_CACHED = 5000;
 
-/** Verifies signatures of third-party tokens. Verified tokens are cached, so a repeated token costs no cryptography. */
-export function createSignatureVerifier(clock: Clock): SignatureVerifier {
+/**
+ * Verifies signatures of third-party tokens, which may be valid for at most `maxLifetimeMs`. Verified tokens are cached, so a repeated token costs no
+ * cryptography.
+ */
+export function createSignatureVerifier(clock: Clock, maxLifetimeMs: number): SignatureVerifier {
   // Keyed by digest, so that the cache contains no usable credentials. Only verified tokens are cached, so that invalid
   // ones do not evict them.
   const verified = createLru<string, ThirdPartyToken>(MAX_CACHED);
@@ -56,7 +59,7 @@ export function createSignatureVerifier(clock: Clock): SignatureVerifier {
     },
 
     async verify(text, token, findKeySet) {
-      const problem = validityPeriodProblem(token.claims, clock());
+      const problem = validityPeriodProblem(token.claims, clock(), maxLifetimeMs);
       if (problem) return rejectToken(problem);
       const keys = await keySetOf(findKeySet, token);
       if ('reason' in keys) return keys;

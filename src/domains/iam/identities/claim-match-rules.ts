@@ -1,6 +1,12 @@
 import type { FieldViolation } from '../../../base/errors.ts';
 import { issuerPatternKeys, NO_LITERAL_HOST } from '../../../base/issuer-pattern.ts';
-import { canonicalIssuer, issuerProblem } from '../../../base/issuer-url.ts';
+import {
+  canonicalIssuer,
+  isPrivateHost,
+  isPrivateIssuer,
+  issuerProblem,
+  PRIVATE_ISSUER,
+} from '../../../base/issuer-url.ts';
 import { patternProblem } from '../../../base/pattern.ts';
 import type { Identity_ClaimMatch } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 
@@ -84,3 +90,14 @@ export const hasPattern = ({ iss, sub, aud, claimPatterns }: Identity_ClaimMatch
   sub.case === 'subjectPattern' ||
   aud.case === 'audiencePattern' ||
   Object.keys(claimPatterns).length > 0;
+
+/** Refuses claims whose issuer is at a private address. */
+export function privateIssuerProblems({ iss }: Identity_ClaimMatch): FieldViolation[] {
+  if (iss.case === 'issuerPattern' && issuerPatternKeys(iss.value).some(isPrivateHost)) {
+    return [{ field: 'claim_match.issuer_pattern', description: PRIVATE_ISSUER }];
+  }
+  if (iss.case === 'issuer' && isPrivateIssuer(iss.value)) {
+    return [{ field: 'claim_match.issuer', description: PRIVATE_ISSUER }];
+  }
+  return [];
+}

@@ -5,18 +5,24 @@ import { issuerHostKeys, issuerPatternKeys } from '../../../base/issuer-pattern.
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
 import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
-import { type Identity, IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { defineResource, type Rule } from '../../../resource/definition.ts';
-import type { WriteContext } from '../../../resource/operation.ts';
+import {
+  IdentitiesService,
+  type Identity,
+  IdentitySchema,
+} from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { defineResource, type Resource, type Rule } from '../../../resource/definition.ts';
+import type { Engine } from '../../../resource/engine.ts';
+import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import { findReferring, findReferringBelow, findUidsReferringAny } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
+import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
 import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf } from '../roles/roles.ts';
-import { hasPattern } from './claim-match-rules.ts';
+import { hasPattern, privateIssuerProblems } from './claim-match-rules.ts';
 import { isSameRelationship, relationshipProblems, relationshipType, setDefaultExpiry } from './relationship.ts';
 
 const company: Rule<string> = (value) =>
@@ -63,6 +69,30 @@ export const identities = defineResource({
     for (const binding of await bindingsOf(db, uid)) await deleteOne(db, roleBindings, binding);
   },
 });
+
+export interface IdentityOptions {
+  /** Whether identities may trust issuers at private addresses. */
+  readonly allowPrivateIssuers: boolean;
+}
+
+export function identityOperations(engine: Engine, { allowPrivateIssuers }: IdentityOptions): Operations {
+  if (allowPrivateIssuers) return standardOperations(engine, identities, IdentitiesService);
+  const refusePrivateIssuer = ({ relationship }: Identity): void => {
+    if (relationship.case === 'claimMatch') refuse(privateIssuerProblems(relationship.value));
+  };
+  const resource: Resource<typeof IdentitySchema> = {
+    ...identities,
+    beforeCreate(ctx, identity, at) {
+      refusePrivateIssuer(identity);
+      return identities.beforeCreate?.(ctx, identity, at);
+    },
+    beforeUpdate(ctx, before, identity, touched) {
+      if (!isSameRelationship(before.message.relationship, identity.relationship)) refusePrivateIssuer(identity);
+      return identities.beforeUpdate?.(ctx, before, identity, touched);
+    },
+  };
+  return standardOperations(engine, resource, IdentitiesService);
+}
 
 /** Refuses a caller that could not grant all roles of the identity: a new relationship gives them to another login. */
 async function requireRolesGrantable(ctx: WriteContext, uid: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { type FieldViolation, invalid } from '../../../base/errors.ts';
-import { issuerProblem } from '../../../base/issuer-url.ts';
+import { isPrivateIssuer, issuerProblem, PRIVATE_ISSUER } from '../../../base/issuer-url.ts';
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
   type IdentityProvider,
@@ -38,6 +38,8 @@ export interface IdentityProviderOptions {
   seal(secret: string, context: string): string;
   /** The URL at which clients reach this server. */
   readonly publicUrl: string;
+  /** Whether issuers may be at private addresses. */
+  readonly allowPrivateIssuers: boolean;
 }
 
 /** The context with which the client secret of an identity provider is encrypted. */
@@ -45,7 +47,12 @@ export const clientSecretContext = (uid: string): string => `client secret of id
 
 export const scimEndpoint = (publicUrl: string, uid: string): string => `${publicUrl}/scim/v2/${uid}`;
 
-export function identityProviderOperations(engine: Engine, { seal, publicUrl }: IdentityProviderOptions): Operations {
+export function identityProviderOperations(engine: Engine, options: IdentityProviderOptions): Operations {
+  const { seal, publicUrl, allowPrivateIssuers } = options;
+  const refusePrivateIssuer = ({ issuer }: IdentityProvider_OIDC): void => {
+    if (!allowPrivateIssuers && isPrivateIssuer(issuer)) throw invalid('oidc.issuer', PRIVATE_ISSUER);
+  };
+
   /** Takes the client secret out of the message, so that it is in no row, response or event, and encrypts it. */
   const sealSecret = (oidc: IdentityProvider_OIDC, uid: string): string | undefined => {
     const secret = oidc.clientSecret;
@@ -57,6 +64,7 @@ export function identityProviderOperations(engine: Engine, { seal, publicUrl }: 
     ...identityProviders,
 
     async beforeCreate(ctx, provider, { uid, parent }) {
+      refusePrivateIssuer(oidcOf(provider));
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       provider.scim = newScim();
       return { clientSecret: sealSecret(oidcOf(provider), uid) };
@@ -65,6 +73,7 @@ export function identityProviderOperations(engine: Engine, { seal, publicUrl }: 
     async beforeUpdate(ctx, { uid, parent, message, state }, provider, touched) {
       const [before, after] = [oidcOf(message), oidcOf(provider)];
       keepCorrelationRule(before, after);
+      if (before.issuer !== after.issuer) refusePrivateIssuer(after);
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       if (acceptsOtherTokens(before, after)) await requireMappingsAssignable(ctx, uid);
       const newSecret = sealSecret(after, uid);
