@@ -30,11 +30,12 @@ export interface PatternBudget {
   spend(units: number): boolean;
 }
 
-export function createPatternBudget(units: number): PatternBudget {
+/** A budget of `units`. When they are spent, it takes from `pool`, which several budgets share. */
+export function createPatternBudget(units: number, pool?: PatternBudget): PatternBudget {
   let left = units;
   return {
     spend(wanted) {
-      if (wanted > left) return false;
+      if (wanted > left) return pool?.spend(wanted) ?? false;
       left -= wanted;
       return true;
     },

@@ -5,3 +5,4 @@ import './tenant/invites-by-email.ts';
 import './tenant/issuer-patterns.ts';
 import './tenant/private-issuers.ts';
 import './tenant/subscriptions.ts';
+import './tenant/two-organizations.ts';
