@@ -39,6 +39,9 @@ const globalUnicast = parseBlock('2000::/3');
 /** IPv6 blocks that contain IPv4 addresses: mapped (RFC 4291) and NAT64 (RFC 6052). The IPv4 address decides. */
 const ipv4InIpv6Blocks = ['::ffff:0:0/96', '64:ff9b::/96'].map(parseBlock);
 
+/** Whether a text is an IP address in a usual notation, without brackets. */
+export const isIpAddress = (text: string): boolean => parseAddress(text) !== undefined;
+
 /** Whether a text is an IP address of the public internet. */
 export function isPublicAddress(text: string): boolean {
   const address = parseAddress(text);

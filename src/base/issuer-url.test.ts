@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalIssuer, issuerProblem } from './issuer-url.ts';
+import { canonicalIssuer, isPrivateIssuer, issuerProblem } from './issuer-url.ts';
 
 test('URLs of well-known issuers are valid', () => {
   const issuers = [
@@ -52,4 +52,23 @@ test('the second name of Google is replaced', () => {
   assert.equal(canonicalIssuer('accounts.google.com'), 'https://accounts.google.com');
   assert.equal(canonicalIssuer('https://accounts.google.com'), 'https://accounts.google.com');
   assert.equal(canonicalIssuer('accounts.google.com/'), 'accounts.google.com/');
+});
+
+test('issuers on this machine and at private addresses are private, whatever the notation', () => {
+  const hosts = [
+    'localhost',
+    'LOCALHOST',
+    'a.localhost',
+    '127.0.0.1',
+    '2130706433',
+    '0x7f.1',
+    '10.1.2.3',
+    '169.254.169.254',
+  ];
+  hosts.push('[::1]', '[fd00::1]', '[fe80::1]', '[::ffff:192.168.0.1]', '[::ffff:c0a8:1]', '0.0.0.0', '100.64.0.1');
+  for (const host of hosts) assert.ok(isPrivateIssuer(`https://${host}/path`), host);
+  for (const host of ['example.com', 'localhost.example.com', '8.8.8.8', '[2606:4700::1111]', '10.example.com']) {
+    assert.ok(!isPrivateIssuer(`https://${host}`), host);
+  }
+  assert.ok(!isPrivateIssuer('accounts.google.com'));
 });

@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { isPublicAddress } from './ip-address.ts';
+import { isIpAddress, isPublicAddress } from './ip-address.ts';
 
 /** Some tokens of Google have the host name as issuer instead of the URL. */
 export const canonicalIssuer = (issuer: string): string =>
@@ -35,7 +34,7 @@ export const PRIVATE_ISSUER =
  */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
-  if (isIP(host) !== 0) return !isPublicAddress(host);
+  if (isIpAddress(host)) return !isPublicAddress(host);
   return host === 'localhost' || host.endsWith('.localhost');
 }
 

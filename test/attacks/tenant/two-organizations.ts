@@ -88,9 +88,9 @@ function createParts(store: Store) {
     log: silentLog,
   });
   const verifier = createFederatedTokenVerifier({ issuerKeys, clock, maxLifetimeMs: 3_600_000 });
-  const options = { db: store.reader, verifier, publicUrl: SERVER_URL };
+  const options = { db: store.reader, verifier, publicUrl: SERVER_URL, clock };
   const logIn = createFederatedAuthenticator(options);
-  const authenticate = createAuthenticator({
+  const { authenticate } = createAuthenticator({
     ...{ db: store.reader, clock, publicUrl: SERVER_URL },
     accessTokens: { verify: async () => undefined },
     matchFederated: createFederatedMatcher(options),
