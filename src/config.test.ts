@@ -39,6 +39,7 @@ test('settings have defaults', () => {
     workers: 1,
     requestTimeout: 30_000,
     allowPrivateIssuers: false,
+    maxTokenLifetime: 7 * 24 * 60 * 60 * 1000,
     maxBlob: 100 * 1024 ** 3,
     publicAdvisoryGroups: [],
     pullEvents: true,
