@@ -86,11 +86,7 @@ export const resources: readonly Resource[] = [
 /** The operations of all methods that this server implements. Other methods of the contract return UNIMPLEMENTED. */
 export function createOperations(
   pageTokens: PageTokens,
-  options: IdentityOptions &
-    IdentityProviderOptions &
-    SubscriptionOptions &
-    SinkOptions &
-    SecurityAdvisoryOptions,
+  options: IdentityOptions & IdentityProviderOptions & SubscriptionOptions & SinkOptions & SecurityAdvisoryOptions,
 ): Operations {
   const engine = createEngine(resources, pageTokens);
   const standard = standardResources.map(([resource, service]) => standardOperations(engine, resource, service));
