@@ -6,3 +6,5 @@ import './tenant/issuer-patterns.ts';
 import './tenant/private-issuers.ts';
 import './tenant/subscriptions.ts';
 import './tenant/two-organizations.ts';
+import './tenant/last-owner.ts';
+import './tenant/stronger-identities.ts';

@@ -79,7 +79,7 @@ onEveryDatabaseAndWire('privilege escalation', (fixture) => {
     await refused(roleBy(api, NOT_HELD, sub), sub, 'repo.create', 'tag.delete');
   });
 
-  test('a role cannot be updated if it then has capabilities that the caller lacks', async () => {
+  test('a role cannot be updated if it has capabilities that the caller lacks, before or after', async () => {
     const mine = await roleBy(api, HELD);
     const update = (uid: string, role: object) => api.call(updateRole, { role: { uid, ...role } });
     await refused(update(mine.uid, { capabilities: NOT_HELD }), group, 'repo.create', 'tag.delete');
@@ -88,8 +88,8 @@ onEveryDatabaseAndWire('privilege escalation', (fixture) => {
 
     const stronger = await roleBy(fixture.api, NOT_HELD);
     await refused(update(stronger.uid, { description: 'mine now' }), group, 'repo.create', 'tag.delete');
-    // Only the capabilities after the update count, so a stronger role can be reduced.
-    await update(stronger.uid, { capabilities: HELD });
+    // A stronger role cannot be reduced either, because its holders would lose capabilities that the caller lacks.
+    await refused(update(stronger.uid, { capabilities: HELD }), group, 'repo.create', 'tag.delete');
   });
 
   test('a role with capabilities that the caller lacks cannot be bound, to the caller or to others', async () => {
@@ -141,10 +141,11 @@ onEveryDatabaseAndWire('privilege escalation', (fixture) => {
     });
     const take = api.call(updateRoleBinding, { roleBinding: { uid: owners.uid, identityUid: manager.uid } });
     await refused(take, group);
-    // Reducing the role of a binding needs only the capability to update bindings.
-    await api.call(updateRoleBinding, {
+    // Nor can the role of a stronger binding be reduced.
+    const demote = api.call(updateRoleBinding, {
       roleBinding: { uid: owners.uid, roleUid: fine.uid, identityUid: manager.uid },
     });
+    await refused(demote, group);
   });
 
   test('the login of an identity with capabilities that the caller lacks cannot be changed', async () => {

@@ -6,7 +6,9 @@ import type { WriteContext } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
+import { requireOperatorsRemainWithout } from '../access/last-owner.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
+import { requireRoleRevocable } from '../roles/roles.ts';
 import { founderRole, requireCanCreateOrganization } from './create-organization.ts';
 import { findParentGroup } from './find-parent-group.ts';
 
@@ -52,9 +54,12 @@ export const groups = defineResource({
   },
 
   /** Deletes the role binding of the founder, which would prevent the deletion as other children do. */
-  async beforeDelete({ db }, { state }) {
+  async beforeDelete(ctx, { state }) {
     const uid = state?.founderBinding;
-    const binding = typeof uid === 'string' ? await find(db, roleBindings, uid) : undefined;
-    if (binding) await deleteOne(db, roleBindings, binding);
+    const binding = typeof uid === 'string' ? await find(ctx.db, roleBindings, uid) : undefined;
+    if (!binding) return;
+    await requireRoleRevocable(ctx, binding.message.roleUid, binding.parent);
+    await requireOperatorsRemainWithout(ctx, binding);
+    await deleteOne(ctx.db, roleBindings, binding);
   },
 });

@@ -19,11 +19,18 @@ import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
 import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
+import { requireOwnersRemain } from '../access/last-owner.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
-import { capabilitiesOf } from '../roles/roles.ts';
+import { capabilitiesOf, requireRoleRevocable } from '../roles/roles.ts';
 import { hasPattern, privateIssuerProblems } from './claim-match-rules.ts';
-import { isSameRelationship, relationshipProblems, relationshipType, setDefaultExpiry } from './relationship.ts';
+import {
+  canLogIn,
+  isSameRelationship,
+  relationshipProblems,
+  relationshipType,
+  setDefaultExpiry,
+} from './relationship.ts';
 
 const company: Rule<string> = (value) =>
   /^[\S ]{0,255}$/.test(value) ? undefined : 'must be one line of at most 255 characters';
@@ -62,11 +69,18 @@ export const identities = defineResource({
     await requireWithinQuotas(ctx.db, identity, parentOf(uid), uid);
     setDefaultExpiry(identity.relationship, ctx.now);
     await requireRolesGrantable(ctx, uid);
+    if (!canLogIn(identity.relationship, ctx.now)) await requireOwnersRemain(ctx, await bindingsOf(ctx.db, uid));
     return undefined;
   },
 
-  async beforeDelete({ db }, { uid }) {
-    for (const binding of await bindingsOf(db, uid)) await deleteOne(db, roleBindings, binding);
+  async beforeDelete(ctx, { uid, parent }) {
+    const bindings = await bindingsOf(ctx.db, uid);
+    // People can delete themselves, and operators can delete people: both are decided before this.
+    if (parent !== ROOT) {
+      for (const { message, parent: group } of bindings) await requireRoleRevocable(ctx, message.roleUid, group);
+    }
+    await requireOwnersRemain(ctx, bindings);
+    for (const binding of bindings) await deleteOne(ctx.db, roleBindings, binding);
   },
 });
 

@@ -1,5 +1,5 @@
 import { create, equals } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../../base/errors.ts';
 import { patternProblem } from '../../../base/pattern.ts';
 import {
@@ -27,6 +27,14 @@ export const relationshipType = ({ case: kind }: Relationship): RelationshipType
 
 export const isSameRelationship = (a: Relationship, b: Relationship): boolean =>
   equals(IdentitySchema, create(IdentitySchema, { relationship: a }), create(IdentitySchema, { relationship: b }));
+
+/** Whether some token authenticates the identity at `now`. The other relationships are stored only. */
+export function canLogIn(relationship: Relationship, now: number): boolean {
+  if (relationship.case === 'claimMatch') return true;
+  if (relationship.case !== 'staticKeys') return false;
+  const { expirationTime } = relationship.value;
+  return expirationTime === undefined || timestampMs(expirationTime) > now;
+}
 
 /** The issuer and subject of the tokens that the relationship accepts, as values or patterns; empty without them. */
 export function issuerAndSubject(relationship: Relationship): { issuer: string; subject: string } {

@@ -16,7 +16,7 @@ import { find, findChildren, findReferringAny } from '../../../resource/read.ts'
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
 import { groups } from '../groups/groups.ts';
-import { requireAssignable } from '../roles/roles.ts';
+import { requireAssignable, requireRoleRevocable } from '../roles/roles.ts';
 
 /** The maximum page size of lists, so that a client can delete a page with one call. */
 const MAX_BATCH = 200;
@@ -96,8 +96,25 @@ export async function requireMappingsAssignable(ctx: WriteContext, provider: str
   }
 }
 
+/** Refuses a caller that does not hold all capabilities that the mappings of `provider` give. */
+export async function requireMappingsRevocable(ctx: WriteContext, provider: string): Promise<void> {
+  const checked = new Set<string>();
+  for (const { message } of await findChildren(ctx.db, externalGroupRoleMappings, provider)) {
+    const key = `${message.roleUid} ${message.scope}`;
+    if (checked.has(key)) continue;
+    checked.add(key);
+    await requireRoleRevocable(ctx, message.roleUid, scopeOf(message));
+  }
+}
+
+/** With the check of a single deletion. A provider checks all its mappings before they are deleted with it. */
+const mappingsWithChecks: typeof externalGroupRoleMappings = {
+  ...externalGroupRoleMappings,
+  beforeDelete: (ctx, { message }) => requireRoleRevocable(ctx, message.roleUid, scopeOf(message)),
+};
+
 export const externalGroupRoleMappingOperations = (engine: Engine): Operations => ({
-  ...standardOperations(engine, externalGroupRoleMappings, ExternalGroupRoleMappingsService),
+  ...standardOperations(engine, mappingsWithChecks, ExternalGroupRoleMappingsService),
   ...batchDelete(engine.kinds),
 });
 
@@ -114,7 +131,7 @@ const batchDelete = (kinds: ResourcesByKind): Operations =>
       const deleted: ExternalGroupRoleMapping[] = [];
       // Sorted, so that two concurrent batches lock the rows in the same order and cannot deadlock.
       for (const name of [...new Set(names)].sort()) {
-        const stored = await deleteTree(ctx, kinds, externalGroupRoleMappings, name);
+        const stored = await deleteTree(ctx, kinds, mappingsWithChecks, name);
         if (stored) deleted.push(stored.message);
       }
       if (deleted.length === 0) ctx.unchanged();

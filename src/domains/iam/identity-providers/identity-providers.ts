@@ -12,8 +12,12 @@ import type { Engine } from '../../../resource/engine.ts';
 import type { Operations } from '../../../resource/operation.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
-import { requireAssignable } from '../roles/roles.ts';
-import { externalGroupRoleMappings, requireMappingsAssignable } from './external-group-role-mappings.ts';
+import { requireAssignable, requireRoleRevocable } from '../roles/roles.ts';
+import {
+  externalGroupRoleMappings,
+  requireMappingsAssignable,
+  requireMappingsRevocable,
+} from './external-group-role-mappings.ts';
 import { newScim, presentScim } from './scim.ts';
 
 /** An OIDC issuer with which the people of an organization log in. */
@@ -74,12 +78,18 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
       const [before, after] = [oidcOf(message), oidcOf(provider)];
       keepCorrelationRule(before, after);
       if (before.issuer !== after.issuer) refusePrivateIssuer(after);
+      await requireRoleRevocable(ctx, message.defaultRole, parent);
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       if (acceptsOtherTokens(before, after)) await requireMappingsAssignable(ctx, uid);
       const newSecret = sealSecret(after, uid);
       // The server sends the secret to the issuer, so a secret must not survive a change of the issuer.
       const dropsSecret = touched.has('oidc.client_secret') || before.issuer !== after.issuer;
       return { ...state, clientSecret: newSecret ?? (dropsSecret ? undefined : state?.clientSecret) };
+    },
+
+    async beforeDelete(ctx, { uid, parent, message }) {
+      await requireRoleRevocable(ctx, message.defaultRole, parent);
+      await requireMappingsRevocable(ctx, uid);
     },
 
     present({ now }, providers) {

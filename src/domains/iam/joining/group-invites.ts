@@ -17,7 +17,7 @@ import { find, findByKey, findMessagesByUid } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
-import { requireAssignable, roles } from '../roles/roles.ts';
+import { requireAssignable, requireRoleRevocable, roles } from '../roles/roles.ts';
 import { type EmailProof, requireEmail } from './email-proof.ts';
 
 /** Invites are short-lived, because their codes are secrets that people send by e-mail. */
@@ -45,6 +45,7 @@ export const groupInvites = defineResource({
     return undefined;
   },
 
+  beforeDelete: (ctx, { message, parent }) => requireRoleRevocable(ctx, message.roleUid, parent),
   present: hydrateInvites,
 });
 

@@ -14,10 +14,11 @@ import type { Engine } from '../../../resource/engine.ts';
 import { type Operations, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { find, findByKey } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
+import { canBeOwner, requireOwnersRemain } from '../access/last-owner.ts';
 import { identities } from '../identities/identities.ts';
 import { hydrateBindings } from './hydrate-bindings.ts';
 import { bindingKey, DUPLICATE_BINDING, roleBindings } from './role-bindings.ts';
-import { requireAssignable } from './roles.ts';
+import { requireAssignable, requireRoleRevocable } from './roles.ts';
 
 const MAX_BATCH = 25;
 
@@ -25,7 +26,17 @@ const MAX_BATCH = 25;
 const roleBindingsWithChecks: Resource<typeof RoleBindingSchema> = {
   ...roleBindings,
   beforeCreate: (ctx, binding, { uid, parent }) => requireValidBinding(ctx, binding, uid, parent),
-  beforeUpdate: (ctx, { uid, parent }, binding) => requireValidBinding(ctx, binding, uid, parent),
+  async beforeUpdate(ctx, before, binding) {
+    const { uid, parent } = before;
+    await requireRoleRevocable(ctx, before.message.roleUid, parent);
+    await requireValidBinding(ctx, binding, uid, parent);
+    if (!(await keepsOwner(ctx, before.message, binding))) await requireOwnersRemain(ctx, [before]);
+    return undefined;
+  },
+  async beforeDelete(ctx, binding) {
+    await requireRoleRevocable(ctx, binding.message.roleUid, binding.parent);
+    await requireOwnersRemain(ctx, [binding]);
+  },
   present: hydrateBindings,
 };
 
@@ -57,6 +68,10 @@ async function requireValidBinding(
     throw alreadyExists(roleBindings.kind, duplicate, `${DUPLICATE_BINDING}, by ${duplicate}`);
   }
 }
+
+/** Whether the binding gives the same role after the update, to an identity that can log in. */
+const keepsOwner = async ({ db, now }: WriteContext, before: RoleBinding, after: RoleBinding): Promise<boolean> =>
+  before.roleUid === after.roleUid && (await canBeOwner(db, after.identityUid, now));
 
 /** Creates all bindings of the batch or none, in one transaction. */
 const batchCreateRoleBindings = writeOperation(RoleBindingsService.method.batchCreateRoleBindings, {

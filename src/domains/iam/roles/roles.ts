@@ -6,6 +6,7 @@ import {
   capabilityInfo,
   capabilityName,
   capabilitySetOf,
+  NO_CAPABILITIES,
 } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import { type Role, RoleSchema, RolesService } from '../../../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
@@ -23,7 +24,7 @@ import { requireCapabilities } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Reader } from '../../../store/store.ts';
-import { requireGrantable } from '../access/require-grantable.ts';
+import { requireGrantable, requireRevocable } from '../access/require-grantable.ts';
 import { builtinRole } from './builtin-roles.ts';
 
 /** The kinds that have a reference `role`. A role that one of them refers to cannot be deleted. */
@@ -46,7 +47,11 @@ export const roles = defineResource({
   check: ({ capabilities }) => capabilityProblems(capabilities),
   orders: { name: (role) => role.name },
   beforeCreate: (ctx, role, { parent }) => checkAndNormalize(ctx, role, parent),
-  beforeUpdate: (ctx, { parent }, role) => checkAndNormalize(ctx, role, parent),
+  beforeUpdate(ctx, { parent, message: before }, role) {
+    // An update that reduces the role takes capabilities away from its holders.
+    requireRevocable(ctx, capabilitySetOf(before.capabilities), parent);
+    return checkAndNormalize(ctx, role, parent);
+  },
   beforeDelete: refuseInUse,
 });
 
@@ -106,6 +111,18 @@ export async function requireAssignable(
   const capabilities = await capabilitiesOf(ctx.db.forShare, uid);
   if (capabilities === undefined) throw invalid(field, `there is no role ${uid}`);
   requireGrantable(ctx, capabilities, group);
+}
+
+/**
+ * Refuses to change or delete something that gives the role `uid` at `group`, unless the caller holds all capabilities of
+ * the role there: a role binding, invite, default role or mapping.
+ */
+export async function requireRoleRevocable(
+  { db, caller }: Pick<WriteContext, 'db' | 'caller'>,
+  uid: string,
+  group: ParentUid,
+): Promise<void> {
+  requireRevocable({ caller }, (await capabilitiesOf(db, uid)) ?? NO_CAPABILITIES, group);
 }
 
 /** GetRole is unscoped in the contract, because built-in roles belong to no group. All other roles are checked here. */
