@@ -2,7 +2,9 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { durationMs, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { denied, type FieldViolation } from '../../../base/errors.ts';
-import { newUid, parentOf, suffixOf } from '../../../base/uid.ts';
+import { newUid, parentOf, suffixOf, type Uid } from '../../../base/uid.ts';
+import { capabilitySetOf, capabilityUnion, covers, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
+import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
   type GroupInvite,
   GroupInviteRoleSchema,
@@ -16,8 +18,9 @@ import { requireParent } from '../../../resource/parent.ts';
 import { find, findByKey, findMessagesByUid } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
+import { type Actor, capabilitiesHeld } from '../access/capabilities-held.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
-import { requireAssignable, requireRoleRevocable, roles } from '../roles/roles.ts';
+import { capabilitiesOf, requireAssignable, requireRoleRevocable, roles } from '../roles/roles.ts';
 import { type EmailProof, requireEmail } from './email-proof.ts';
 
 /** Invites are short-lived, because their codes are secrets that people send by e-mail. */
@@ -85,7 +88,9 @@ export const groupInviteOperations = (engine: Engine): Operations => ({
 /** Creates an invite and adds its code. Only this response has the code: the database has a hash of its secret. */
 export async function createInvite(ctx: WriteContext, group: string, invite: GroupInvite): Promise<GroupInvite> {
   const secret = randomBytes(32).toString('base64url');
-  const state = { secretHash: hashOf(secret).toString('hex') };
+  const { uid, login } = ctx.caller;
+  const provider = login?.provider;
+  const state = { secretHash: hashOf(secret).toString('hex'), creator: { uid, ...(provider && { provider }) } };
   const created = await createResource(ctx, groupInvites, invite, group, state);
   return Object.assign(created, { code: `${created.keyId}.${secret}` });
 }
@@ -103,9 +108,8 @@ const createGroupInvite = writeOperation(GroupInvitesService.method.createGroupI
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 /**
- * Gives `identity` the role of an invite. The creator of the invite was authorized when it was created, and is not
- * checked again: to withdraw an invite, delete it. A single-use invite is deleted here under a lock, so that only one
- * of two concurrent calls finds it.
+ * Gives `identity` the role of an invite, if the creator of the invite could create it now. A single-use invite is deleted
+ * here under a lock, so that only one of two concurrent calls finds it.
  */
 export async function redeemInvite(
   ctx: WriteContext,
@@ -117,6 +121,7 @@ export async function redeemInvite(
   const { parent: group, message: invite } = stored;
   requireNotExpired(invite, ctx.now);
   if (invite.email !== '') await requireEmail(ctx.db, group, invite.email, email);
+  await requireCreatorAccess(ctx, stored);
   const { roleUid } = invite;
   await ensureRoleBinding(ctx, group, identity, roleUid);
   if (invite.singleUse) await deleteOne(ctx.db, groupInvites, stored);
@@ -140,6 +145,29 @@ function requireNotExpired(invite: GroupInvite, now: number): void {
   if (!invite.expirationTime || timestampMs(invite.expirationTime) <= now) {
     throw denied('the invite has expired; ask for a new one');
   }
+}
+
+const CREATE_INVITE = capabilitySetOf([
+  Capability.CAP_IAM_GROUP_INVITES_CREATE,
+  Capability.CAP_IAM_ROLE_BINDINGS_CREATE,
+]);
+
+/**
+ * Refuses an invite whose creator has lost the access that it needed to create it. Invites that were created before the
+ * creator was stored have none; they expire within 30 days. The locks make a concurrent revocation wait for this one.
+ */
+async function requireCreatorAccess({ db }: WriteContext, invite: Stored<GroupInvite>): Promise<void> {
+  const creator = invite.state?.creator as Actor | undefined;
+  if (creator === undefined) return;
+  const group = parentOf(invite.uid) as Uid;
+  const needed = capabilityUnion(
+    CREATE_INVITE,
+    (await capabilitiesOf(db.forShare, invite.message.roleUid)) ?? NO_CAPABILITIES,
+  );
+  if (covers(await capabilitiesHeld(db.forShare, creator, group), needed)) return;
+  throw denied(
+    'the invite has ended, because its creator no longer has the access to give it; ask an owner for a new one',
+  );
 }
 
 /** Creates a role binding unless it exists. Does not check the caller: an invite or a provider grants the role. */
