@@ -112,6 +112,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
     after: M,
     touched: ReadonlySet<string>,
   ): MaybePromise<State | undefined>;
+  afterUpdate?(ctx: WriteContext, before: Stored<M>, after: Stored<M>): MaybePromise<void>;
   beforeDelete?(ctx: WriteContext, stored: Stored<M>): MaybePromise<void>;
   afterCreate?(ctx: WriteContext, stored: Stored<M>): MaybePromise<void>;
   /** Turns stored messages into those that clients get: hydrated references, computed fields. */

@@ -149,6 +149,7 @@ function updateOperation(resource: Resource, method: DescMethod): Operation {
       refuse([...validate(resource.schema, message, resource.rules, touched), ...(resource.check?.(message) ?? [])]);
       const state = (await resource.beforeUpdate?.(ctx, before, message, touched)) ?? before.state;
       const after = await update(ctx.db, resource, before, { message, state }, ctx.now);
+      await resource.afterUpdate?.(ctx, before, after);
       return presented(ctx, resource, after.message);
     },
     event: (_ctx, _request, response) => eventOf(resource, 'update', resource.schema, response),

@@ -6,11 +6,15 @@ import { registry } from './schema/0003-registry.ts';
 import { delivery } from './schema/0004-delivery.ts';
 import { reports } from './schema/0005-reports.ts';
 import { sinkLimits } from './schema/0009-sink-limits.ts';
+import { organizations } from './schema/0010-organizations.ts';
 import type { Migration } from './schema/migration.ts';
 import type { Store, Transaction } from './store.ts';
 
 /** In order. To change the schema, append a migration; those that were released never change. */
-export const migrations: readonly Migration[] = [foundation, identity, registry, delivery, reports, sinkLimits];
+export const migrations: readonly Migration[] = [
+  ...[foundation, identity, registry, delivery, reports],
+  ...[sinkLimits, organizations],
+];
 
 /**
  * Applies the migrations that the database lacks and returns them. Each is one transaction together with the record

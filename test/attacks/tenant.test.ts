@@ -7,4 +7,5 @@ import './tenant/private-issuers.ts';
 import './tenant/subscriptions.ts';
 import './tenant/two-organizations.ts';
 import './tenant/last-owner.ts';
+import './tenant/organization-names.ts';
 import './tenant/stronger-identities.ts';

@@ -5,6 +5,7 @@ import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/i
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { FIRST_ORGANIZATION } from '../../domains/iam/groups/first-organization.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
+import { recordMember } from '../../domains/iam/groups/members.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { OPERATOR } from '../../domains/iam/roles/builtin-roles.ts';
 import { newBinding, roleBindings } from '../../domains/iam/roles/role-bindings.ts';
@@ -60,4 +61,5 @@ async function insertOrganization(tx: Transaction, owner: Owner, name: string, n
 
   const binding = newBinding(owner.identity, OPERATOR.uid);
   await insert(tx, roleBindings, { message: binding, uid: founderBinding, parent: owner.organization }, now);
+  recordMember(tx, owner.organization, owner.identity);
 }

@@ -29,5 +29,14 @@ export function createOrganizationProblem(caller: Caller): string | undefined {
 }
 
 /** The role that the founder of an organization gets at it: OPERATOR for an operator of the server, else OWNER. */
-export const founderRole = (caller: Caller): BuiltinRole =>
-  caller.reach(capabilitiesIn(OPERATOR.capabilities)).length > 0 ? OPERATOR : OWNER;
+export const founderRole = (caller: Caller): BuiltinRole => (isOperator(caller) ? OPERATOR : OWNER);
+
+const OPERATOR_CAPABILITIES = capabilitiesIn(OPERATOR.capabilities);
+
+/** Whether the caller holds the role operator, or all its capabilities, at some group. */
+export const isOperator = (caller: Caller): boolean => caller.reach(OPERATOR_CAPABILITIES).length > 0;
+
+/** Refuses a caller that is no operator of the server. `change` says what only operators can do. */
+export function requireOperator({ caller }: Pick<WriteContext, 'caller'>, change: string): void {
+  if (!isOperator(caller)) throw denied(`only an operator of the server can ${change}`);
+}

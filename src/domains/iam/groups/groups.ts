@@ -9,8 +9,13 @@ import { deleteOne, insert } from '../../../resource/write.ts';
 import { requireOperatorsRemainWithout } from '../access/last-owner.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { requireRoleRevocable } from '../roles/roles.ts';
-import { founderRole, requireCanCreateOrganization } from './create-organization.ts';
+import { founderRole, requireCanCreateOrganization, requireOperator } from './create-organization.ts';
 import { findParentGroup } from './find-parent-group.ts';
+import { requireNotReserved, reserveDeleted, reserveRenamed } from './former-names.ts';
+import { forgetOrganization, recordMember } from './members.ts';
+
+/** What only operators can do with a group. */
+const VERIFY = 'change verified; leave it as it is';
 
 /** A node of the resource tree. The founder of an organization (the caller that created it) gets a role at it. */
 export const groups = defineResource({
@@ -40,23 +45,42 @@ export const groups = defineResource({
     return ROOT;
   },
 
-  beforeCreate(_ctx, group, { uid, parent }) {
+  beforeCreate(ctx, group, { uid, parent }) {
+    if (group.verified) requireOperator(ctx, VERIFY);
     if (parent !== ROOT) return undefined;
     group.status = OrgStatus.READY;
     return { founderBinding: newUid(uid) };
   },
 
-  async afterCreate({ db, caller, now }, { uid, state }) {
+  async afterCreate(ctx, { uid, parent, message: { name }, state }) {
+    if (parent !== ROOT) return;
+    await requireNotReserved(ctx, uid, name);
+    const { db, caller, now } = ctx;
     const binding = state?.founderBinding;
     if (typeof binding !== 'string' || !isUid(binding)) return;
     const message = newBinding(caller.uid, founderRole(caller).uid);
     await insert(db, roleBindings, { message, uid: binding, parent: uid }, now);
+    recordMember(db, uid, caller.uid);
+  },
+
+  beforeUpdate(ctx, { message: before }, group) {
+    if (group.verified !== before.verified) requireOperator(ctx, VERIFY);
+    return undefined;
+  },
+
+  async afterUpdate(ctx, { uid, parent, message: { name: before } }, { message: { name } }) {
+    if (parent !== ROOT || name === before) return;
+    await reserveRenamed(ctx, uid, before, name);
+    await requireNotReserved(ctx, uid, name);
   },
 
   /** Deletes the role binding of the founder, which would prevent the deletion as other children do. */
-  async beforeDelete(ctx, { state }) {
-    const uid = state?.founderBinding;
-    const binding = typeof uid === 'string' ? await find(ctx.db, roleBindings, uid) : undefined;
+  async beforeDelete(ctx, { uid, parent, message, state }) {
+    if (parent !== ROOT) return;
+    await reserveDeleted(ctx, uid, message.name);
+    forgetOrganization(ctx.db, uid);
+    const founderBinding = state?.founderBinding;
+    const binding = typeof founderBinding === 'string' ? await find(ctx.db, roleBindings, founderBinding) : undefined;
     if (!binding) return;
     await requireRoleRevocable(ctx, binding.message.roleUid, binding.parent);
     await requireOperatorsRemainWithout(ctx, binding);

@@ -21,6 +21,7 @@ import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
 import { requireOwnersRemain } from '../access/last-owner.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
+import { forgetMember } from '../groups/members.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf, requireRoleRevocable } from '../roles/roles.ts';
 import { hasPattern, privateIssuerProblems } from './claim-match-rules.ts';
@@ -81,6 +82,7 @@ export const identities = defineResource({
     }
     await requireOwnersRemain(ctx, bindings);
     for (const binding of bindings) await deleteOne(ctx.db, roleBindings, binding);
+    forgetMember(ctx.db, uid);
   },
 });
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { durationMs, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { denied, type FieldViolation } from '../../../base/errors.ts';
-import { newUid, parentOf, suffixOf, type Uid } from '../../../base/uid.ts';
+import { newUid, parentOf, rootOf, suffixOf, type Uid } from '../../../base/uid.ts';
 import { capabilitySetOf, capabilityUnion, covers, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
@@ -19,6 +19,7 @@ import { find, findByKey, findMessagesByUid } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
 import { type Actor, capabilitiesHeld } from '../access/capabilities-held.ts';
+import { recordMember } from '../groups/members.ts';
 import { bindingKey, newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf, requireAssignable, requireRoleRevocable, roles } from '../roles/roles.ts';
 import { type EmailProof, requireEmail } from './email-proof.ts';
@@ -170,7 +171,7 @@ async function requireCreatorAccess({ db }: WriteContext, invite: Stored<GroupIn
   );
 }
 
-/** Creates a role binding unless it exists. Does not check the caller: an invite or a provider grants the role. */
+/** Creates a role binding for a person who joins, unless it exists. An invite or a provider grants the role. */
 export async function ensureRoleBinding(
   { db, now }: WriteContext,
   group: string,
@@ -179,6 +180,7 @@ export async function ensureRoleBinding(
 ): Promise<void> {
   const message = newBinding(identity, roleUid);
   const parent = await requireParent(db.forShare, roleBindings, group);
+  recordMember(db, rootOf(parent), identity);
   if (await findByKey(db, roleBindings, bindingKey(message, group))) return;
   await insert(db, roleBindings, { message, uid: newUid(parent), parent }, now);
 }

@@ -17,6 +17,7 @@ import { find, findAll, findByKey, findReferring } from '../../../resource/read.
 import { insert, update } from '../../../resource/write.ts';
 import { createOrganizationProblem } from '../groups/create-organization.ts';
 import { groups } from '../groups/groups.ts';
+import { recordMember } from '../groups/members.ts';
 import { identities } from '../identities/identities.ts';
 import { issuerAndSubject } from '../identities/relationship.ts';
 import { identityProviders } from '../identity-providers/identity-providers.ts';
@@ -48,6 +49,7 @@ export const joinGroupOperations: Operations = {
       await find(db.forUpdate, groups, groupUid);
       await requireParent(db.forShare, accessRequests, groupUid);
 
+      recordMember(db, rootOf(groupUid), caller.uid);
       const uid = await findByKey(db, accessRequests, accessRequestKey(groupUid, caller.uid));
       const before = uid === undefined ? undefined : await find(db, accessRequests, uid);
       if (!before) {

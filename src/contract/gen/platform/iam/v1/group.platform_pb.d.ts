@@ -43,7 +43,8 @@ export declare type Group = Message<"chainguard.platform.iam.Group"> & {
   resourceLimits: { [key: string]: number };
 
   /**
-   * Whether the organization is verified. Only a verified organization is found by LookupGroup.
+   * Whether the organization is verified. Only a verified organization is found by LookupGroup, and
+   * only an operator of the server can change this.
    *
    * @generated from field: bool verified = 5;
    */

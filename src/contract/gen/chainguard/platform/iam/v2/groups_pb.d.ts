@@ -46,7 +46,8 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   resourceLimits: { [key: string]: number };
 
   /**
-   * Whether the organization is verified. Only a verified organization is found by LookupGroup.
+   * Whether the organization is verified. Only a verified organization is found by LookupGroup, and
+   * only an operator of the server can change this.
    *
    * @generated from field: bool verified = 5;
    */
@@ -478,7 +479,8 @@ export declare const GroupsService: GenService<{
    * Deletes a group that has no children. A group with children is refused with FAILED_PRECONDITION
    * and a violation of type RESOURCE_NOT_EMPTY. Terms acceptances, access requests, vulnerability
    * metadata and libraries do not count as children: they are deleted with the group. The same
-   * holds for the role binding of the founder of an organization.
+   * holds for the role binding of the founder of an organization. The last organization that has an
+   * operator is refused with a violation of type LAST_OPERATOR.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.DeleteGroup
    */
@@ -499,7 +501,8 @@ export declare const GroupsService: GenService<{
   },
   /**
    * Creates a group in `parent`, or an organization if there is no parent. Names are unique among
-   * the groups with the same parent. The caller that creates an organization becomes its owner.
+   * the groups with the same parent. The caller that creates an organization becomes its owner. The
+   * former name of an organization that was renamed or deleted is reserved for 30 days.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CreateGroup
    */
