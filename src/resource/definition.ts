@@ -142,6 +142,8 @@ export interface EventOverride {
   readonly group?: string;
   /** Extension attributes besides `group`. */
   readonly extensions?: Readonly<Record<string, string>>;
+  /** The body, if it is not the message that the response shows. */
+  readonly message?: Message;
   /** The event only says that something changed. */
   readonly withoutBody?: boolean;
 }

@@ -176,7 +176,7 @@ function eventOf(resource: Resource, change: ChangeKind, schema: DescMessage, me
   const uid = (message as Fields).uid as string;
   const override = resource.event?.(change, message as never) ?? {};
   const { subject = uid, group = parentOf(uid), extensions, withoutBody } = override;
-  const body = withoutBody ? undefined : { schema, message };
+  const body = withoutBody ? undefined : { schema, message: override.message ?? message };
   return { subject, extensions: { group, ...extensions }, body };
 }
 

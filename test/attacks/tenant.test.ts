@@ -1,5 +1,7 @@
 // Attacks of an identity with rights in its own organization on other organizations, and on identities with more rights.
 import './tenant/captured-logins.ts';
+import './tenant/email-of-others.ts';
+import './tenant/followed-repos.ts';
 import './tenant/forged-page-token-and-issuer.ts';
 import './tenant/invites-by-email.ts';
 import './tenant/issuer-patterns.ts';

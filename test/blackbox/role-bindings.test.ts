@@ -102,7 +102,7 @@ onEveryDatabaseAndWire('role bindings', (fixture) => {
     await bad('', '', 'identity_uid', 'role_uid');
     await bad(identity, '', 'role_uid');
     await bad('me', 'owner', 'identity_uid', 'role_uid');
-    await bad(MISSING_UID, VIEWER, 'identity_uid');
+    await bad(`${group}/${'f'.repeat(16)}`, VIEWER, 'identity_uid');
     await bad(`${group}/${'0'.repeat(16)}`, VIEWER, 'identity_uid');
     await bad(identity, MISSING_UID, 'role_uid');
     await bad(identity, `${group}/${'0'.repeat(16)}`, 'role_uid');
@@ -203,7 +203,8 @@ onEveryDatabaseAndWire('role bindings', (fixture) => {
       'identity_uid',
     ]);
     assert.deepEqual(
-      (await rejects(update({ identityUid: MISSING_UID }, ['identity_uid']), Code.INVALID_ARGUMENT)).fields,
+      (await rejects(update({ identityUid: `${group}/${'f'.repeat(16)}` }, ['identity_uid']), Code.INVALID_ARGUMENT))
+        .fields,
       ['identity_uid'],
     );
   });
@@ -303,7 +304,7 @@ onEveryDatabaseAndWire('role bindings', (fixture) => {
       'requests[3].role_binding.role_uid',
     );
     await refused(
-      { requests: [...some, { roleBinding: { identityUid: MISSING_UID } }], roleUid: VIEWER },
+      { requests: [...some, { roleBinding: { identityUid: `${group}/${'f'.repeat(16)}` } }], roleUid: VIEWER },
       'requests[3].role_binding.identity_uid',
     );
     await refused({ requests: some, roleUid: EDITOR }, 'requests[0].role_binding.role_uid');

@@ -5,7 +5,6 @@ import {
   Registry,
   type Repo,
   RepoCountSchema,
-  RepoSchema,
 } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { findReadmes, requireValidReadme, setReadme } from '../../domains/registry/repos/readme.ts';
 import { findRepoByName } from '../../domains/registry/repos/repo-operations.ts';
@@ -28,10 +27,10 @@ const { createRepo, updateRepo, listRepos, deleteRepo, getRepoCountBySource } = 
 
 const v1FieldNames = { uid: 'id', parent: 'parent_id', expiration_time: 'expiration' };
 
-/** v2 events have no README, so the v1 event has the v1 response as its body. */
-const withResponseAsBody = (facts: EventFacts, response: Repo): EventFacts => ({
+/** v2 events have no README, so it is added to the body of the v1 event. */
+const withReadmeInBody = (facts: EventFacts, { readme }: Repo): EventFacts => ({
   ...facts,
-  body: { schema: RepoSchema, message: response },
+  ...(facts.body && { body: { ...facts.body, message: Object.assign(facts.body.message, { readme }) } }),
 });
 
 /** Also writes the README, which v1 has in the repo message. The v2 methods for repos have no `prepare`. */
@@ -80,7 +79,7 @@ const adaptCreate = (operations: Operations): Operations =>
     request: ({ parentId, repo }) => ({ parent: parentId, repo: repoMapper.toV2(repo) }),
     response: repoMapper.toV1,
     v1FieldNames,
-    event: withResponseAsBody,
+    event: withReadmeInBody,
   });
 
 const adaptUpdate = (operations: Operations): Operations =>
@@ -88,7 +87,7 @@ const adaptUpdate = (operations: Operations): Operations =>
     request: (repo) => ({ repo: repoMapper.toV2(repo), updateMask: repoMapper.fullUpdateMask }),
     response: repoMapper.toV1,
     v1FieldNames,
-    event: withResponseAsBody,
+    event: withReadmeInBody,
   });
 
 export const repoOperations = (operations: Operations): Operations => ({

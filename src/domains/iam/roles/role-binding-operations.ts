@@ -61,7 +61,9 @@ async function requireValidBinding(
     );
   }
   const identity = await find(ctx.db.forShare, identities, identityUid);
-  if (!identity) throw invalid('identity_uid', `there is no identity ${identityUid}`);
+  // A person need not be registered yet: an error would tell any caller which people are. The role takes effect when the
+  // person registers, because the uid follows from issuer and subject.
+  if (!identity && identityGroup !== ROOT) throw invalid('identity_uid', `there is no identity ${identityUid}`);
   await requireAssignable(ctx, 'role_uid', roleUid, group);
   const duplicate = await findByKey(ctx.db, roleBindings, bindingKey(binding, group));
   if (duplicate !== undefined && duplicate !== uid) {

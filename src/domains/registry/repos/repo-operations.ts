@@ -11,7 +11,7 @@ import { find, findByKey } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { readmeOperations } from './readme.ts';
 import { repoKey, repos } from './repos.ts';
-import { applySyncSource, hasSourceRepo, presentSyncedFields } from './sync-source.ts';
+import { applySyncSource, hasSourceRepo, presentSyncedFields, withoutSyncedFields } from './sync-source.ts';
 
 const reposWithSyncSource: Resource<typeof RepoSchema> = {
   ...repos,
@@ -19,12 +19,13 @@ const reposWithSyncSource: Resource<typeof RepoSchema> = {
     await applySyncSource(ctx, uid, repo);
     return undefined;
   },
-  async beforeUpdate(ctx, before, repo) {
-    await applySyncSource(ctx, before.uid, repo, before.message);
+  async beforeUpdate(ctx, before, repo, touched) {
+    await applySyncSource(ctx, before.uid, repo, before.message, touched);
     return undefined;
   },
   present: presentSyncedFields,
   needsPresent: hasSourceRepo,
+  event: (change, repo) => (change !== 'delete' && hasSourceRepo(repo) ? { message: withoutSyncedFields(repo) } : {}),
 };
 
 export const repoOperations = (engine: Engine): Operations => ({

@@ -47,7 +47,8 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
   createTime?: Timestamp | undefined;
 
   /**
-   * The uid of the identity that gets the role. Required at creation.
+   * The uid of the identity that gets the role. Required at creation. A person need not be
+   * registered yet: LookupIdentity returns the uid that the person will have.
    *
    * @generated from field: string identity_uid = 6;
    */
@@ -75,7 +76,9 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
 export declare const RoleBindingSchema: GenMessage<RoleBinding>;
 
 /**
- * The identity of a role binding.
+ * The identity of a role binding. For a person who has not joined the organization, only `uid` is
+ * set. People join by an invite, through an identity provider of the organization, by requesting
+ * access, or by creating the organization.
  *
  * @generated from message chainguard.platform.iam.v2.RoleBindingIdentity
  */
