@@ -5,6 +5,7 @@ import { addConfig } from './config.ts';
 import { addPing } from './ping.ts';
 import { addRegistry } from './registry/registry.ts';
 import { addKeys } from './server/keys.ts';
+import { addOwner } from './server/owner.ts';
 
 /** Adds every command except `serve`. */
 export async function addClientCommands(program: Command, args: readonly string[]): Promise<void> {
@@ -13,5 +14,6 @@ export async function addClientCommands(program: Command, args: readonly string[
   addRegistry(program);
   addConfig(program);
   addKeys(program);
+  addOwner(program);
   addPing(program);
 }

@@ -13,7 +13,7 @@ import { find } from '../../resource/read.ts';
 import { insert } from '../../resource/write.ts';
 import { getSetting, putSettingIfAbsent } from '../../store/settings.ts';
 import type { Store, Transaction } from '../../store/store.ts';
-import { deleteOwnerFile, newOwner, type Owner, publicJwksOf, readOwner, saveOwner } from './owner-key.ts';
+import { deleteOwnerFile, newOwner, type Owner, readOwner, relationshipOf, saveOwner } from './owner-key.ts';
 
 export interface Bootstrap {
   /** The first organization. Its name is empty when it was deleted. */
@@ -54,9 +54,7 @@ async function insertOrganization(tx: Transaction, owner: Owner, name: string, n
   const state = { founderBinding };
   await insert(tx, groups, { message: organization, uid: owner.organization, parent: ROOT, state }, now);
 
-  const { issuer, subject, audience } = owner;
-  const staticKeys = { issuer, subject, issuerKeys: publicJwksOf(owner), audiences: [audience] };
-  const identity = create(IdentitySchema, { name: 'owner', relationship: { case: 'staticKeys', value: staticKeys } });
+  const identity = create(IdentitySchema, { name: 'owner', relationship: relationshipOf(owner) });
   await insert(tx, identities, { message: identity, uid: owner.identity, parent: ROOT }, now);
 
   const binding = newBinding(owner.identity, OPERATOR.uid);

@@ -1,5 +1,6 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
 import type { JWK } from 'jose';
 import { SignJWT } from 'jose/jwt/sign';
 import { exportJWK } from 'jose/key/export';
@@ -7,6 +8,7 @@ import { generateKeyPair } from 'jose/key/generate/keypair';
 import { importJWK } from 'jose/key/import';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { newUid, ROOT, type Uid } from '../../base/uid.ts';
+import { Identity_StaticKeysSchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 
 /** The first owner, as stored in the data directory. Read access to the file gives the rights of the owner. */
 export interface Owner {
@@ -38,9 +40,12 @@ export async function newOwner(): Promise<Owner> {
   };
 }
 
-/** Returns the public key of the owner as a JSON Web Key Set. */
-export function publicJwksOf({ key: { d: _private, ...publicKey } }: Owner): string {
-  return JSON.stringify({ keys: [publicKey] });
+/** How the identity of the owner logs in: with its public key, which does not expire. */
+export function relationshipOf({ issuer, subject, audience, key }: Owner) {
+  const { d: _private, ...publicKey } = key;
+  const issuerKeys = JSON.stringify({ keys: [publicKey] });
+  const value = create(Identity_StaticKeysSchema, { issuer, subject, issuerKeys, audiences: [audience] });
+  return { case: 'staticKeys' as const, value };
 }
 
 export async function readOwner(dataDir: string): Promise<Owner | undefined> {
