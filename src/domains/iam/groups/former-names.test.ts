@@ -14,9 +14,13 @@ const [method = assert.fail()] = methodTable(files);
 const tenant = (uid: string): Caller => ({
   uid,
   actor: undefined,
+  isRestricted: false,
   can: () => false,
   lacks: (wanted) => wanted,
   reach: () => [],
+  current() {
+    return this;
+  },
 });
 
 for (const database of databases) {
