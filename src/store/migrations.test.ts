@@ -22,6 +22,7 @@ const ADDED = [
   ['sink', 'delivery'],
   ['vulnerability_report'],
   ['sink_address'],
+  ['former_organization_name', 'organization_member'],
 ];
 const TABLES = ADDED.flat().sort();
 /** The possible sets of tables after a kill: each migration was applied completely or not at all. */
@@ -94,6 +95,35 @@ for (const database of databases) {
       assert.deepEqual(await migrate(store, dialect), []);
       await store.close();
       await (await openStore(home)).close();
+    });
+
+    it('keep the people visible who had role bindings before', async () => {
+      const store = await open();
+      const [organization, person] = ['a'.repeat(40), 'b'.repeat(40)];
+      const machine = `${organization}/${'c'.repeat(16)}`;
+      await migrate(
+        store,
+        dialect,
+        migrations.filter(({ id }) => id < 10),
+      );
+      await store.write(async (tx) => {
+        for (const [identity, suffix] of [
+          [person, '1'],
+          [person, '2'],
+          [machine, '3'],
+        ] as const) {
+          const uid = `${organization}/${suffix.repeat(16)}`;
+          const sql = 'INSERT INTO reference (kind, field, value, uid) VALUES ($1, $2, $3, $4)';
+          await tx.run(sql, 'role binding', 'identity', identity, uid);
+        }
+      });
+      await migrate(store, dialect);
+      const members = await store.reader.all('SELECT organization, identity FROM organization_member');
+      assert.deepEqual(
+        members.map((member) => ({ ...member })),
+        [{ organization, identity: person }],
+      );
+      await store.close();
     });
 
     it('are applied once when several servers start concurrently', async () => {
