@@ -25,7 +25,7 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
 
   /**
    * A name of 3 to 63 characters: `a-z 0-9 . _ -` and space. Unique among the groups with the same
-   * parent.
+   * parent. The former name of an organization that was renamed or deleted is reserved for 30 days.
    *
    * @generated from field: string name = 2;
    */
@@ -501,8 +501,7 @@ export declare const GroupsService: GenService<{
   },
   /**
    * Creates a group in `parent`, or an organization if there is no parent. Names are unique among
-   * the groups with the same parent. The caller that creates an organization becomes its owner. The
-   * former name of an organization that was renamed or deleted is reserved for 30 days.
+   * the groups with the same parent. The caller that creates an organization becomes its owner.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CreateGroup
    */
