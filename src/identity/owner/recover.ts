@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { newUid, ROOT, rootOf, type Uid } from '../../base/uid.ts';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { FIRST_ORGANIZATION } from '../../domains/iam/access/last-owner.ts';
+import { FIRST_ORGANIZATION } from '../../domains/iam/groups/first-organization.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { recordMember } from '../../domains/iam/groups/members.ts';
 import { identities, subjectKey } from '../../domains/iam/identities/identities.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { databases, temporaryStore } from '../../../../test/support/databases.ts';
+import { createCaller } from '../../../access/create-caller.ts';
 import { ApiError, Code } from '../../../base/errors.ts';
 import { newUid, ROOT } from '../../../base/uid.ts';
 import { files, methodTable } from '../../../contract/method-table.ts';
@@ -11,17 +12,7 @@ import { requireNotReserved, reserveDeleted, reserveRenamed } from './former-nam
 const DAY = 24 * 60 * 60 * 1000;
 const [method = assert.fail()] = methodTable(files);
 
-const tenant = (uid: string): Caller => ({
-  uid,
-  actor: undefined,
-  isRestricted: false,
-  can: () => false,
-  lacks: (wanted) => wanted,
-  reach: () => [],
-  current() {
-    return this;
-  },
-});
+const tenant = (uid: string): Caller => createCaller(uid, undefined, []);
 
 for (const database of databases) {
   describe(`former names of organizations on ${database.name}`, () => {
