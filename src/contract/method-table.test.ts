@@ -35,6 +35,7 @@ test('a row has all options of the method', () => {
     domain: 'iam',
     routes: [{ verb: 'PATCH', template: '/iam/v2/groups/{group.uid=**}', body: 'group' }],
     access: 'scoped',
+    requiredToken: undefined,
     handlerCheck: undefined,
     unrestrictedToken: false,
     capabilities: [Capability.CAP_IAM_GROUPS_UPDATE],
@@ -45,6 +46,7 @@ test('a row has all options of the method', () => {
       audience: 'customer',
       readableWith: [],
     },
+    maxValues: 10_000,
   });
 });
 

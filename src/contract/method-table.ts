@@ -2,7 +2,7 @@ import type { DescFile, DescMessage, DescMethod, DescMethodUnary, DescService } 
 import { v1Files, v2Files, wharfingerFiles } from './gen/files.js';
 import type { HttpRule } from './gen/google/api/http_pb.js';
 import { type Access, Audience, type Event } from './gen/wharfinger/options/v1/options_pb.js';
-import { type EventSpec, type Method, methodId, type Route, type Verb } from './method.ts';
+import { DEFAULT_MAX_VALUES, type EventSpec, type Method, methodId, type Route, type Verb } from './method.ts';
 import { fieldOptions, methodOptions } from './options.ts';
 
 /** Every file whose services are served over REST and gRPC. */
@@ -21,7 +21,7 @@ function readMethod(desc: DescMethod): Method {
   const incomplete = (problem: string) => new Error(`contract: ${id} ${problem}`);
 
   if (!isUnary(desc)) throw incomplete('streams; only unary methods are served');
-  const { http, access, event } = methodOptions(desc);
+  const { http, access, event, requestLimits } = methodOptions(desc);
   if (http === undefined && !methodsWithoutRoute.has(id)) throw incomplete('has no google.api.http route');
   if (access === undefined) throw incomplete('has no wharfinger.options.v1.access option');
 
@@ -29,6 +29,7 @@ function readMethod(desc: DescMethod): Method {
   if (access.public && (access.unscoped || access.capabilities.length > 0)) {
     throw incomplete('is public and yet requires capabilities');
   }
+  if (access.requiredToken !== '' && !access.public) throw incomplete('has a required_token, but is not public');
   if (access.recognizesCaller && !access.public) throw incomplete('recognizes callers, but is not public');
   if (!access.public && !access.unscoped && scope.length === 0) {
     throw incomplete(
@@ -49,11 +50,13 @@ function readMethod(desc: DescMethod): Method {
       return route;
     }),
     access: accessKindOf(access),
+    requiredToken: access.requiredToken || undefined,
     handlerCheck: access.handlerCheck || undefined,
     unrestrictedToken: access.unrestrictedToken,
     capabilities: access.capabilities,
     scope,
     event: event && readEvent(event, incomplete),
+    maxValues: requestLimits?.maxValues || DEFAULT_MAX_VALUES,
   };
 }
 

@@ -34,6 +34,8 @@ export interface Method {
    * checks the capabilities at the uid in `scope`. `unscoped` leaves it to the operation to restrict its result.
    */
   readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
+  /** The token that a public method verifies itself, in words. A request without a token is refused before it is read. */
+  readonly requiredToken: string | undefined;
   /** What the operation of an unscoped method that is not a List checks itself, in words. */
   readonly handlerCheck: string | undefined;
   /** Whether tokens that are restricted to some groups or capabilities are refused. */
@@ -43,7 +45,12 @@ export interface Method {
   /** The proto field path of the uid that is the scope, such as `['group', 'uid']`; empty when there is none. */
   readonly scope: readonly string[];
   readonly event: EventSpec | undefined;
+  /** The most values that a request may have: fields, list items and map entries at all depths. */
+  readonly maxValues: number;
 }
+
+/** The number of values for which decoding and validating a request does not hold the event loop for long. */
+export const DEFAULT_MAX_VALUES = 10_000;
 
 /** The id of a method in the method table, such as `chainguard.platform.iam.v2.GroupsService/GetGroup`. */
 export const methodId = ({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): string => `${parent.typeName}/${name}`;

@@ -1,6 +1,6 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
-import { ApiError, Code, unimplemented } from '../base/errors.ts';
+import { ApiError, Code, unauthenticated, unimplemented } from '../base/errors.ts';
 import { chain, type MaybePromise } from '../base/maybe-promise.ts';
 import type { Caller } from '../resource/caller.ts';
 import type { ListStream, Operations, ReadContext } from '../resource/operation.ts';
@@ -31,7 +31,10 @@ export interface PipelineOptions {
 export function createPipeline(options: PipelineOptions): Dispatch {
   const { operations, store, authenticate, anonymous, clock, timeoutMs, observer } = options;
 
-  function identify({ method: { access }, authorization }: IncomingCall): MaybePromise<Caller> {
+  function identify({ method: { access, requiredToken }, authorization }: IncomingCall): MaybePromise<Caller> {
+    if (requiredToken !== undefined && !authorization) {
+      throw unauthenticated(`send ${requiredToken} as Authorization: Bearer <token>`);
+    }
     if (access === 'public' || (access === 'optional' && !authorization)) return anonymous;
     return authenticate(authorization);
   }

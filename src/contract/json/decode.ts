@@ -28,9 +28,9 @@ export function messageReader(desc: DescMessage): JsonReader<Message> {
 export function fieldReader(field: DescField): JsonReader<unknown> {
   switch (field.fieldKind) {
     case 'list':
-      return listReader(elementReader(field));
+      return listReader(field);
     case 'map':
-      return mapReader(scalarCodec(field.mapKey), elementReader(field));
+      return mapReader(field);
     default:
       return elementReader(field);
   }
@@ -90,31 +90,52 @@ const scalarReader =
     return value;
   };
 
-const listReader =
-  (element: JsonReader<unknown>): JsonReader<unknown[]> =>
-  (json, path, problems) => {
-    if (Array.isArray(json)) return json.map((item, index) => element(item, `${path || 'body'}[${index}]`, problems));
+/** Reads list items and map entries. The path of a plain value is built only if it is invalid. */
+type ItemReader = (json: unknown, path: () => string, problems: Violations) => unknown;
+
+function itemReader(field: DescField): ItemReader {
+  const codec = codecOf(field);
+  if (codec === undefined) {
+    const read = elementReader(field);
+    return (json, path, problems) => read(json, path(), problems);
+  }
+  return (json, path, problems) => {
+    const value = codec.json(json);
+    if (value === undefined) problems.report(path(), `must be ${codec.expected}`);
+    return value;
+  };
+}
+
+function listReader(field: DescField): JsonReader<unknown[]> {
+  const item = itemReader(field);
+  return (json, path, problems) => {
+    if (Array.isArray(json)) {
+      return json.map((value, index) => item(value, () => `${path || 'body'}[${index}]`, problems));
+    }
     problems.report(path || 'body', 'must be a JSON array');
     return undefined;
   };
+}
 
-const mapReader =
-  (keyCodec: ScalarCodec, element: JsonReader<unknown>): JsonReader<Record<string, unknown>> =>
-  (json, path, problems) => {
+function mapReader(field: DescField & { fieldKind: 'map' }): JsonReader<Record<string, unknown>> {
+  const keyCodec = scalarCodec(field.mapKey);
+  const item = itemReader(field);
+  return (json, path, problems) => {
     if (!isObject(json)) {
       problems.report(path || 'body', 'must be a JSON object');
       return undefined;
     }
     const map: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(json)) {
-      const entryPath = `${path || 'body'}["${quotable(key)}"]`;
-      if (keyCodec.text(key) === undefined) problems.report(entryPath, `the key must be ${keyCodec.expected}`);
+      const entryPath = () => `${path || 'body'}["${quotable(key)}"]`;
+      if (keyCodec.text(key) === undefined) problems.report(entryPath(), `the key must be ${keyCodec.expected}`);
       // An assignment to it would change the prototype of the map.
-      else if (key === '__proto__') problems.report(entryPath, 'the key must not be __proto__');
-      else map[key] = element(value, entryPath, problems);
+      else if (key === '__proto__') problems.report(entryPath(), 'the key must not be __proto__');
+      else map[key] = item(value, entryPath, problems);
     }
     return map;
   };
+}
 
-const isObject = (json: unknown): json is Record<string, unknown> =>
+export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json);

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { toBinary } from '@bufbuild/protobuf';
 import {
   logVerbosity,
   Metadata,
@@ -10,7 +10,7 @@ import {
   type sendUnaryData,
   setLogVerbosity,
 } from '@grpc/grpc-js';
-import { ApiError, Code, invalid } from '../../base/errors.ts';
+import { ApiError, Code } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { cachedBytes } from '../../contract/message-cache.ts';
@@ -20,6 +20,7 @@ import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
+import { decodeRequest } from './decode-request.ts';
 import { grpcStatusOf } from './error-metadata.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -157,16 +158,8 @@ function incomingCall(
     deadline: Number.isFinite(deadline) ? deadline : undefined,
     setHeader,
     sendPart,
-    read: () => decode(method.desc.input, call.request),
+    read: () => decodeRequest(method, call.request),
   };
-}
-
-function decode(type: DescMessage, bytes: Buffer): Message {
-  try {
-    return fromBinary(type, bytes, { readUnknownFields: false });
-  } catch {
-    throw invalid('request', `must be a valid ${type.typeName} in protobuf encoding, with all text in UTF-8`);
-  }
 }
 
 function encode(type: DescMessage, message: Message): Buffer {

@@ -35,6 +35,11 @@ export interface RestOptions {
   readonly log: Log;
 }
 
+/** The limit for the body of a method that needs no token. Its largest honest requests contain a few tokens. */
+const MAX_PUBLIC_BODY_BYTES = 64 * 1024;
+
+const isPublic = ({ access }: Method): boolean => access === 'public' || access === 'optional';
+
 interface RestResponse {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
@@ -115,7 +120,9 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
       sendPart: stream?.send,
       read: () =>
         hasBody(req)
-          ? readBody(req, route, maxBodyBytes).then((body) => read({ variables, query, body }))
+          ? readBody(req, route, isPublic(method) ? MAX_PUBLIC_BODY_BYTES : maxBodyBytes).then((body) =>
+              read({ variables, query, body }),
+            )
           : read({ variables, query, body: undefined }),
     });
     if (stream && res.headersSent) {

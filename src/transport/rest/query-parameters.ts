@@ -1,4 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
+import { invalid } from '../../base/errors.ts';
 import { messageReader } from '../../contract/json/decode.ts';
 import { setField } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
@@ -16,18 +17,32 @@ export interface Parameter {
   readonly value: string;
 }
 
-/** Splits a query string or form body (WHATWG URL section 5.1), but refuses invalid escapes. */
-export function parseParameters(text: string, problems: Violations): Parameter[] {
-  const parameters: Parameter[] = [];
-  for (const pair of text.split('&')) {
-    if (pair === '') continue;
-    const cut = pair.indexOf('=');
-    const name = decode(cut < 0 ? pair : pair.slice(0, cut));
-    const value = decode(cut < 0 ? '' : pair.slice(cut + 1));
-    if (name !== undefined && value !== undefined) parameters.push({ name, value });
-    else problems.report(name === undefined ? 'query' : quotable(name), 'must be percent-encoded UTF-8');
+/**
+ * The parameters of query strings and form bodies (WHATWG URL section 5.1). Unlike there, invalid escapes are refused.
+ * They are split one by one, so that nothing is split after the request is refused.
+ */
+export function* readableParameters(
+  texts: readonly string[],
+  max: number,
+  problems: Violations,
+): Generator<Parameter, void> {
+  let count = 0;
+  for (const text of texts) {
+    for (let start = 0; start < text.length; ) {
+      const separator = text.indexOf('&', start);
+      const end = separator < 0 ? text.length : separator;
+      if (++count > max) throw invalid('query', `must have at most ${max} parameters; send several requests`);
+      if (end > start) {
+        const pair = text.slice(start, end);
+        const cut = pair.indexOf('=');
+        const name = decode(cut < 0 ? pair : pair.slice(0, cut));
+        const value = decode(cut < 0 ? '' : pair.slice(cut + 1));
+        if (name !== undefined && value !== undefined) yield { name, value };
+        else problems.report(name === undefined ? 'query' : quotable(name), 'must be percent-encoded UTF-8');
+      }
+      start = end + 1;
+    }
   }
-  return parameters;
 }
 
 const decode = (text: string) => (ENCODED.test(text) ? percentDecode(text.replaceAll('+', ' ')) : text);
@@ -37,7 +52,7 @@ const ENCODED = /[+%]/;
 export function readParameters(
   desc: DescMessage,
   message: Fields,
-  parameters: readonly Parameter[],
+  parameters: Iterable<Parameter>,
   boundBy: (path: string) => string | undefined,
   problems: Violations,
 ): void {

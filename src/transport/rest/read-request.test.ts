@@ -30,7 +30,7 @@ function read(verb: Verb, target: string, json?: string): Message {
   const match = router(verb, path);
   assert.ok(match.kind === 'match', target);
   const body = json === undefined ? undefined : ({ type: 'json', text: json } as const);
-  return requestReader(match.method, match.route)({ variables: match.variables, query, body });
+  return requestReader(match.method, match.route)({ variables: match.variables, query, body }) as Message;
 }
 
 const get = (target: string) => read('GET', target);

@@ -2,16 +2,21 @@ import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import type { FieldMask } from '@bufbuild/protobuf/wkt';
 import { FieldMaskSchema } from '@bufbuild/protobuf/wkt';
+import type { MaybePromise } from '../../base/maybe-promise.ts';
+import { startSlices } from '../../base/slices.ts';
+import { hasMoreValues } from '../../contract/json/count-values.ts';
 import { fieldReader, messageReader } from '../../contract/json/decode.ts';
+import { readMessageInSlices } from '../../contract/json/decode-slices.ts';
 import { newMessage } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { parseJson } from '../../contract/json/parse.ts';
 import { presentPaths } from '../../contract/json/present-paths.ts';
 import type { Violations } from '../../contract/json/violations.ts';
 import { collectViolations, quotable } from '../../contract/json/violations.ts';
-import type { Method, Route } from '../../contract/method.ts';
+import { DEFAULT_MAX_VALUES, type Method, type Route } from '../../contract/method.ts';
+import { tooManyValues } from '../../contract/too-many-values.ts';
 import { locateField } from './field-path.ts';
-import { parseParameters, readParameters, readSingleParameter } from './query-parameters.ts';
+import { readableParameters, readParameters, readSingleParameter } from './query-parameters.ts';
 import type { PathValue } from './router.ts';
 
 export interface Body {
@@ -28,30 +33,54 @@ export interface RequestParts {
 }
 
 /** Builds the request message. Throws INVALID_ARGUMENT with the field violations. */
-export type RequestReader = (parts: RequestParts) => Message;
+export type RequestReader = (parts: RequestParts) => MaybePromise<Message>;
 
 /** Whether a request may have a form as its body. */
 export const takesForm = ({ verb, body }: Route): boolean => verb === 'POST' && body === undefined;
 
-export function requestReader({ desc: { input } }: Method, route: Route): RequestReader {
+/** A body of at most this many characters is decoded at once, whatever it contains. */
+const MAX_UNSLICED = 64 * 1024;
+
+export function requestReader({ desc: { input }, maxValues }: Method, route: Route): RequestReader {
   const bodyField = route.body === undefined || route.body === '*' ? undefined : fieldNamed(input, route.body);
   const readBody = bodyReader(input, route, bodyField);
   const deriveMask = maskDeriver(input, route, bodyField);
+  const isSliced = maxValues > DEFAULT_MAX_VALUES && route.body === '*';
 
-  return ({ variables, query, body }) => {
+  function parseBody(body: Body | undefined): unknown {
+    if (body?.type !== 'json') return undefined;
+    if (hasMoreValues(body.text, maxValues)) throw tooManyValues('body', maxValues);
+    return parseJson(body.text) ?? undefined;
+  }
+
+  async function readInSlices(parts: RequestParts): Promise<Message> {
     const problems = collectViolations();
-    const json = body?.type === 'json' ? (parseJson(body.text) ?? undefined) : undefined;
-    const message = readBody(json, problems);
+    const slices = startSlices();
+    const json = parseBody(parts.body);
+    await slices.next();
+    const message = await readMessageInSlices(input, json ?? {}, problems, slices);
+    return finish(parts, json, message ?? newMessage(input), problems);
+  }
 
-    const parameters = parseParameters(body?.type === 'form' ? `${query}&${body.text}` : query, problems);
-    if (route.body === '*') {
-      for (const { name } of parameters) problems.report(quotable(name), 'must be sent in the body');
-    } else {
-      const boundBy = (path: string) => {
-        if (variables.some(({ field }) => field === path)) return 'the path';
-        return bodyField !== undefined && `${path}.`.startsWith(`${bodyField.name}.`) ? 'the body' : undefined;
-      };
-      readParameters(input, message, parameters, boundBy, problems);
+  /** Adds the fields in path and query to a message with the fields of the body. */
+  function finish(
+    { variables, query, body }: RequestParts,
+    json: unknown,
+    message: Fields,
+    problems: Violations,
+  ): Message {
+    const isForm = body?.type === 'form';
+    if (query !== '' || isForm) {
+      const parameters = readableParameters(isForm ? [query, body.text] : [query], maxValues, problems);
+      if (route.body === '*') {
+        for (const { name } of parameters) problems.report(quotable(name), 'must be sent in the body');
+      } else {
+        const boundBy = (path: string) => {
+          if (variables.some(({ field }) => field === path)) return 'the path';
+          return bodyField !== undefined && `${path}.`.startsWith(`${bodyField.name}.`) ? 'the body' : undefined;
+        };
+        readParameters(input, message, parameters, boundBy, problems);
+      }
     }
 
     // The path is read last, so that it overrides the same field in the body.
@@ -62,6 +91,13 @@ export function requestReader({ desc: { input } }: Method, route: Route): Reques
     problems.check();
     deriveMask?.(message, json);
     return message;
+  }
+
+  return (parts) => {
+    if (isSliced && parts.body !== undefined && parts.body.text.length > MAX_UNSLICED) return readInSlices(parts);
+    const problems = collectViolations();
+    const json = parseBody(parts.body);
+    return finish(parts, json, readBody(json, problems), problems);
   };
 }
 

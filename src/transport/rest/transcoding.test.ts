@@ -188,7 +188,7 @@ test('any HTTP request becomes a request message, INVALID_ARGUMENT, 404 or 405',
         variables: match.variables,
         query,
         body: body === undefined ? body : { type, text: body },
-      });
+      }) as Message | undefined;
       assert.equal(message?.$typeName, input.typeName);
       encodeJson(input, message);
       return 'request';

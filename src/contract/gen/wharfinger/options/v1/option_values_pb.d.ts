@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Access, Event } from "./options_pb.js";
+import type { Access, Event, RequestLimits } from "./options_pb.js";
 import type { HttpRule } from "../../../google/api/http_pb.js";
 import type { FieldBehavior } from "../../../google/api/field_behavior_pb.js";
 
@@ -34,6 +34,11 @@ export declare type MethodOptionValues = Message<"wharfinger.options.v1.MethodOp
    * @generated from field: wharfinger.options.v1.Event event = 50002;
    */
   event?: Event | undefined;
+
+  /**
+   * @generated from field: wharfinger.options.v1.RequestLimits request_limits = 50010;
+   */
+  requestLimits?: RequestLimits | undefined;
 
   /**
    * @generated from field: google.api.HttpRule http = 72295728;

@@ -61,6 +61,14 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
    * @generated from field: bool unrestricted_token = 6;
    */
   unrestrictedToken: boolean;
+
+  /**
+   * With `public`, for a method that verifies the token of the request itself: describes this token. A request
+   * without a token is refused before its body is read.
+   *
+   * @generated from field: string required_token = 10;
+   */
+  requiredToken: string;
 };
 
 /**
@@ -68,6 +76,27 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
  * Use `create(AccessSchema)` to create a new message.
  */
 export declare const AccessSchema: GenMessage<Access>;
+
+/**
+ * How large a request may be. The limits are checked before the request is decoded.
+ *
+ * @generated from message wharfinger.options.v1.RequestLimits
+ */
+export declare type RequestLimits = Message<"wharfinger.options.v1.RequestLimits"> & {
+  /**
+   * The number of values: fields, list items and map entries at all depths. The default is 10,000. A request of a
+   * method that allows more is decoded in slices, between which the server handles other requests.
+   *
+   * @generated from field: uint32 max_values = 1;
+   */
+  maxValues: number;
+};
+
+/**
+ * Describes the message wharfinger.options.v1.RequestLimits.
+ * Use `create(RequestLimitsSchema)` to create a new message.
+ */
+export declare const RequestLimitsSchema: GenMessage<RequestLimits>;
 
 /**
  * The CloudEvent that a successful call emits.
@@ -156,6 +185,13 @@ export declare const access: GenExtension<MethodOptions, Access>;
  * @generated from extension: wharfinger.options.v1.Event event = 50002;
  */
 export declare const event: GenExtension<MethodOptions, Event>;
+
+/**
+ * How large a request may be. Without it, the defaults apply.
+ *
+ * @generated from extension: wharfinger.options.v1.RequestLimits request_limits = 50010;
+ */
+export declare const request_limits: GenExtension<MethodOptions, RequestLimits>;
 
 /**
  * Marks the request field whose uid is the scope. If the field is a message, a field of the message

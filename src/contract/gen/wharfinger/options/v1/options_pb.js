@@ -10,7 +10,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file wharfinger/options/v1/options.proto.
  */
 export const file_wharfinger_options_v1_options = /*@__PURE__*/
-  fileDesc("CiN3aGFyZmluZ2VyL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIVd2hhcmZpbmdlci5vcHRpb25zLnYxIrMBCgZBY2Nlc3MSOQoMY2FwYWJpbGl0aWVzGAEgAygOMiMuY2hhaW5ndWFyZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eRIQCgh1bnNjb3BlZBgCIAEoCBIOCgZwdWJsaWMYAyABKAgSGQoRcmVjb2duaXplc19jYWxsZXIYBCABKAgSFQoNaGFuZGxlcl9jaGVjaxgFIAEoCRIaChJ1bnJlc3RyaWN0ZWRfdG9rZW4YBiABKAgimAEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLndoYXJmaW5nZXIub3B0aW9ucy52MS5BdWRpZW5jZRI6Cg1yZWFkYWJsZV93aXRoGAQgAygOMiMuY2hhaW5ndWFyZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eSpSCghBdWRpZW5jZRIYChRBVURJRU5DRV9VTlNQRUNJRklFRBAAEhUKEUFVRElFTkNFX0NVU1RPTUVSEAESFQoRQVVESUVOQ0VfSU5URVJOQUwQAjpXCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMh0ud2hhcmZpbmdlci5vcHRpb25zLnYxLkFjY2Vzc1IGYWNjZXNzOlQKBWV2ZW50Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIcLndoYXJmaW5nZXIub3B0aW9ucy52MS5FdmVudFIFZXZlbnQ6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSBXNjb3BlYgZwcm90bzM", [file_capabilities_capabilities, file_google_protobuf_descriptor]);
+  fileDesc("CiN3aGFyZmluZ2VyL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIVd2hhcmZpbmdlci5vcHRpb25zLnYxIssBCgZBY2Nlc3MSOQoMY2FwYWJpbGl0aWVzGAEgAygOMiMuY2hhaW5ndWFyZC5jYXBhYmlsaXRpZXMuQ2FwYWJpbGl0eRIQCgh1bnNjb3BlZBgCIAEoCBIOCgZwdWJsaWMYAyABKAgSGQoRcmVjb2duaXplc19jYWxsZXIYBCABKAgSFQoNaGFuZGxlcl9jaGVjaxgFIAEoCRIaChJ1bnJlc3RyaWN0ZWRfdG9rZW4YBiABKAgSFgoOcmVxdWlyZWRfdG9rZW4YCiABKAkiIwoNUmVxdWVzdExpbWl0cxISCgptYXhfdmFsdWVzGAEgASgNIpgBCgVFdmVudBIMCgR0eXBlGAEgASgJEhIKCmV4dGVuc2lvbnMYAiADKAkSMQoIYXVkaWVuY2UYAyABKA4yHy53aGFyZmluZ2VyLm9wdGlvbnMudjEuQXVkaWVuY2USOgoNcmVhZGFibGVfd2l0aBgEIAMoDjIjLmNoYWluZ3VhcmQuY2FwYWJpbGl0aWVzLkNhcGFiaWxpdHkqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAI6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzIdLndoYXJmaW5nZXIub3B0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAsyHC53aGFyZmluZ2VyLm9wdGlvbnMudjEuRXZlbnRSBWV2ZW50Om0KDnJlcXVlc3RfbGltaXRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCzIkLndoYXJmaW5nZXIub3B0aW9ucy52MS5SZXF1ZXN0TGltaXRzUg1yZXF1ZXN0TGltaXRzOjUKBXNjb3BlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjThgMgASgIUgVzY29wZWIGcHJvdG8z", [file_capabilities_capabilities, file_google_protobuf_descriptor]);
 
 /**
  * Describes the message wharfinger.options.v1.Access.
@@ -20,11 +20,18 @@ export const AccessSchema = /*@__PURE__*/
   messageDesc(file_wharfinger_options_v1_options, 0);
 
 /**
+ * Describes the message wharfinger.options.v1.RequestLimits.
+ * Use `create(RequestLimitsSchema)` to create a new message.
+ */
+export const RequestLimitsSchema = /*@__PURE__*/
+  messageDesc(file_wharfinger_options_v1_options, 1);
+
+/**
  * Describes the message wharfinger.options.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema = /*@__PURE__*/
-  messageDesc(file_wharfinger_options_v1_options, 1);
+  messageDesc(file_wharfinger_options_v1_options, 2);
 
 /**
  * Describes the enum wharfinger.options.v1.Audience.
@@ -57,11 +64,19 @@ export const event = /*@__PURE__*/
   extDesc(file_wharfinger_options_v1_options, 1);
 
 /**
+ * How large a request may be. Without it, the defaults apply.
+ *
+ * @generated from extension: wharfinger.options.v1.RequestLimits request_limits = 50010;
+ */
+export const request_limits = /*@__PURE__*/
+  extDesc(file_wharfinger_options_v1_options, 2);
+
+/**
  * Marks the request field whose uid is the scope. If the field is a message, a field of the message
  * must be marked too.
  *
  * @generated from extension: bool scope = 50003;
  */
 export const scope = /*@__PURE__*/
-  extDesc(file_wharfinger_options_v1_options, 2);
+  extDesc(file_wharfinger_options_v1_options, 3);
 
