@@ -8,30 +8,29 @@ import { requireParent } from '../../resource/parent.ts';
 import type { Transaction } from '../../store/store.ts';
 import { lockManifest } from '../registry/manifests/manifests.ts';
 import { digestRule } from '../registry/tags/tags.ts';
-import { MAX_REPORT_BYTES, type PreparedReport, prepareReport, unpackReport } from './prepare-report.ts';
+import { prepareInBackground } from './prepare-in-background.ts';
+import { MAX_REPORT_BYTES, type PreparedReport } from './prepare-report.ts';
 import { type PutReportResult, putReport } from './put-report.ts';
 import { reports } from './reports.ts';
 
 const MAX_REPORTS = 100;
-/** The size of all reports of a request after decompression. Parsing this much takes a second or two. */
+/** The size of all reports of a request after decompression. */
 const MAX_TOTAL_BYTES = 4 * MAX_REPORT_BYTES;
 
 export const reportImportOperations = writeOperation(ReportImportsService.method.importReports, {
   async prepare({ now }, { reports: files }) {
     if (files.length > MAX_REPORTS) throw invalid('reports', `must have at most ${MAX_REPORTS}; send several batches`);
     const prepared: (PreparedReport | MalformedFieldError)[] = [];
-    let total = 0;
+    let remaining = MAX_TOTAL_BYTES;
     // One after the other, so that only one report at a time is in memory as parsed JSON.
     for (const { content } of files) {
-      prepared.push(
-        await unpackReport(content)
-          .then((text) => {
-            total += text.length;
-            if (total <= MAX_TOTAL_BYTES) return prepareReport(text, now);
-            throw invalid('reports', `must have at most ${MAX_TOTAL_BYTES} bytes, unpacked; send several batches`);
-          })
-          .catch(catchMalformed),
-      );
+      const maxBytes = Math.min(MAX_REPORT_BYTES, remaining);
+      const result = await prepareInBackground(content, now, maxBytes);
+      if (result === undefined) {
+        throw invalid('reports', `must have at most ${MAX_TOTAL_BYTES} bytes, unpacked; send several batches`);
+      }
+      remaining -= result.textBytes;
+      prepared.push(result.report);
     }
     return prepared;
   },
@@ -49,11 +48,6 @@ export const reportImportOperations = writeOperation(ReportImportsService.method
     return create(OutcomeSchema, { ...counts, refusals });
   },
 });
-
-function catchMalformed(error: unknown): MalformedFieldError {
-  if (error instanceof MalformedFieldError) return error;
-  throw error;
-}
 
 /** Stores a report for the image of the request, or else for the first image of the report that the repo has. */
 async function storeReport(

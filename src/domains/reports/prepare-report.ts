@@ -12,7 +12,7 @@ import { malformed, requireObject } from '../../formats/strict-json.ts';
 import { toFindingsReport, toReport } from './report-messages.ts';
 import { encodeVulnerabilities, toVulnerabilities } from './vulnerability.ts';
 
-/** A parsed report, encoded before the transaction begins. */
+/** A parsed report, encoded in the background and before the transaction begins. */
 export interface PreparedReport {
   /** The report without its findings and without the digest of its image. */
   readonly message: Report;
@@ -26,8 +26,11 @@ export interface PreparedReport {
   };
 }
 
-/** The largest reports of scanners have some ten megabytes. Parsing this much blocks other requests for a moment. */
+/** The largest reports of scanners have some ten megabytes. */
 export const MAX_REPORT_BYTES = 32 * 1024 * 1024;
+
+/** A report of the maximum size has about a million fields and list items. This many take some 200 MB when parsed. */
+const MAX_VALUES = 2_000_000;
 
 /** The clock skew that is accepted. A report with a time in the future would stay the newest for a long time. */
 const MAX_CLOCK_SKEW_MS = 24 * 60 * 60 * 1000;
@@ -83,7 +86,7 @@ export async function unpackReport(content: Uint8Array): Promise<Uint8Array> {
 function parseScan(bytes: Uint8Array): ScanReport {
   let json: unknown;
   try {
-    json = parseJson(bytes);
+    json = parseJson(bytes, MAX_VALUES);
   } catch (error) {
     throw malformed('', (error as Error).message);
   }

@@ -1,6 +1,7 @@
 import type { Log } from '../../base/log.ts';
 import type { Descriptor, Manifest, ReadConfig } from '../../domains/registry/manifests/manifest.ts';
-import { MAX_REPORT_BYTES, prepareReport, unpackReport } from '../../domains/reports/prepare-report.ts';
+import { prepareInBackground } from '../../domains/reports/prepare-in-background.ts';
+import { MAX_REPORT_BYTES } from '../../domains/reports/prepare-report.ts';
 import { putReport } from '../../domains/reports/put-report.ts';
 import { MalformedFieldError, malformed } from '../../formats/strict-json.ts';
 import type { Store } from '../../store/store.ts';
@@ -32,8 +33,9 @@ export function createAttachedReports({ store, log }: { readonly store: Store; r
       if (layer.size > MAX_REPORT_BYTES) throw malformed('', `must be at most ${MAX_REPORT_BYTES} bytes`);
       const content = await read(layer);
       if (!content) return;
-      const prepared = await prepareReport(await unpackReport(content), now);
-      await store.write((tx) => putReport(tx, repo, subject, prepared, now));
+      const report = (await prepareInBackground(content, now))?.report;
+      if (report instanceof MalformedFieldError) throw report;
+      if (report) await store.write((tx) => putReport(tx, repo, subject, report, now));
     } catch (error) {
       const about = { repo, subject, layer: layer.digest };
       if (!(error instanceof MalformedFieldError)) log.error({ ...about, error }, 'an attached report was not stored');

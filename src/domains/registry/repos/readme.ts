@@ -1,5 +1,6 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { createBackgroundThread, TaskLimitError } from '../../../base/background-thread.ts';
 import { invalid, notFound } from '../../../base/errors.ts';
 import { parentOf } from '../../../base/uid.ts';
 import {
@@ -15,7 +16,7 @@ import { find, findAll } from '../../../resource/read.ts';
 import { applyMask } from '../../../resource/update-mask.ts';
 import { update } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
-import { readmeProblem } from './readme-policy.ts';
+import { MAX_README } from './readme-policy.ts';
 import { repos } from './repos.ts';
 
 const { getRepoReadme, updateRepoReadme } = ReposService.method;
@@ -37,9 +38,20 @@ export async function findReadmes(db: Reader, uids: readonly string[]): Promise<
   return new Map((await findAll(db, repos, uids)).map((repo) => [repo.uid, contentOf(repo)]));
 }
 
-/** Refuses a README that breaks the policy. It renders the text, which is too slow to do inside a transaction. */
-export function requireValidReadme(content: string, field = 'content'): void {
-  const problem = readmeProblem(content);
+// Rendering 128 KiB of Markdown can take a second: the renderer needs quadratic time for some texts.
+const thread = createBackgroundThread<string, string | undefined>(new URL('./readme-policy.task.ts', import.meta.url), {
+  taskMs: 10_000,
+  heapMb: 256,
+});
+
+/** Refuses a README that breaks the policy. It renders the text, in a background thread. */
+export async function requireValidReadme(content: string, field = 'content'): Promise<void> {
+  if (content === '') return;
+  if (content.length > MAX_README) throw invalid(field, `must be at most ${MAX_README} characters`);
+  const problem = await thread.run(content).catch((error) => {
+    if (error instanceof TaskLimitError) return 'takes too long to render; shorten or simplify it';
+    throw error;
+  });
   if (problem) throw invalid(field, problem);
 }
 
@@ -74,7 +86,7 @@ export const readmeOperations: Operations = {
     async prepare(_ctx, request) {
       const updated = create(RepoReadmeSchema);
       applyUpdate(updated, request);
-      requireValidReadme(updated.content);
+      await requireValidReadme(updated.content);
     },
     async run(ctx, request) {
       const repo = await findRepoForUpdate(ctx, request.repoReadme?.uid ?? '');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { assertCheap } from '../../base/cpu-time.testing.ts';
-import { hasMoreValues } from './count-values.ts';
+import { assertCheap } from './cpu-time.testing.ts';
+import { hasMoreValues } from './json-values.ts';
 
 /** The number of values, where an empty list or object counts as two. */
 function count(value: unknown): number {
