@@ -1,3 +1,4 @@
+import { mapInSlices } from '../base/slices.ts';
 import {
   DocumentSchema,
   SecurityAdvisoryService,
@@ -20,7 +21,7 @@ const metadataMapper = createMessageMapper(v1.VulnerabilityMetadataSchema, Vulne
 export const advisoryOperations = (operations: Operations): Operations => ({
   ...adaptList(operations, method.listDocuments, listDocuments, {
     request: ({ id, cves }) => ({ id, cves }),
-    response: ({ documents }) => documents.map(documentMapper.toV1),
+    response: ({ documents }) => mapInSlices(documents, documentMapper.toV1),
   }),
   ...adapt(operations, method.listVulnerabilityMetadata, listVulnerabilityMetadata, {
     request: ({ id, ids, pageSize, pageToken, orderBy, skip }) => ({ id, ids, pageSize, pageToken, orderBy, skip }),

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { mapInSlices } from '../base/slices.ts';
 import {
   type Scanner_Name,
   Vulnerability_Severity as Severity,
@@ -16,6 +17,7 @@ import {
   type VulnReport as MatchReport,
   VulnReportSchema as MatchReportSchema,
   VulnerabilityRecord_Severity as MatchSeverity,
+  VulnerabilityMatchSchema,
 } from '../contract/gen/platform/tenant/v1/vuln.platform_pb.js';
 import { type Finding, type Report, ScannerName } from '../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import type { DayCount } from '../domains/reports/day-counts.ts';
@@ -30,12 +32,12 @@ export const scannerOf = ({ scanner }: Report) => ({
 });
 
 /** The report of `registry.Vulnerabilities`, which has each vulnerability once, with all affected packages. */
-export const vulnReportOf = (report: Report): VulnReport =>
+export const vulnReportOf = async (report: Report): Promise<VulnReport> =>
   create(VulnReportSchema, {
     digest: report.digest,
     scanner: scannerOf(report),
     ...(report.scanTime && { createdAt: report.scanTime }),
-    vulnerabilities: [...Map.groupBy(report.findings, ({ id }) => id).values()].map(vulnerabilityOf),
+    vulnerabilities: await mapInSlices([...Map.groupBy(report.findings, ({ id }) => id).values()], vulnerabilityOf),
   });
 
 function vulnerabilityOf(findings: readonly Finding[]): Vulnerability {
@@ -64,30 +66,33 @@ const SCANNERS: Readonly<Record<ScannerName, string>> = {
 };
 
 /** The report of `registry.Registry`, which has one match for each pair of vulnerability and package. */
-export const matchReportOf = (report: Report): MatchReport =>
+export const matchReportOf = async (report: Report): Promise<MatchReport> =>
   create(MatchReportSchema, {
     id: report.uid,
-    vulnerabilityMatches: report.findings.map((finding) => ({
-      vulnerability: {
-        id: finding.id,
-        displayId: finding.id,
-        description: finding.description,
-        severity: matchSeverityOf(finding),
-        source: finding.source,
-        cvss: finding.cvss.map(({ score, version }) => ({ score, version })),
-        relatedUrls: finding.urls,
-        relatedVulnerabilities: finding.aliases.map((id) => ({ id })),
-      },
-      pkg: {
-        name: finding.package?.name ?? '',
-        version: finding.package?.version ?? '',
-        purl: finding.package?.purl ?? '',
-      },
-      fix: { versions: finding.fix?.versions ?? [], state: sameNumber<Fix_State>(finding.fix?.state) },
-    })),
+    vulnerabilityMatches: await mapInSlices(report.findings, matchOf),
     scanner: { name: SCANNERS[report.scanner?.name ?? 0], version: report.scanner?.version ?? '' },
     ...(report.scanner?.databaseTime && { vulnerabilityDbLastBuildTime: report.scanner.databaseTime }),
     ...(report.scanTime && { reportGeneration: report.scanTime, lastSeen: report.scanTime }),
+  });
+
+const matchOf = (finding: Finding) =>
+  create(VulnerabilityMatchSchema, {
+    vulnerability: {
+      id: finding.id,
+      displayId: finding.id,
+      description: finding.description,
+      severity: matchSeverityOf(finding),
+      source: finding.source,
+      cvss: finding.cvss.map(({ score, version }) => ({ score, version })),
+      relatedUrls: finding.urls,
+      relatedVulnerabilities: finding.aliases.map((id) => ({ id })),
+    },
+    pkg: {
+      name: finding.package?.name ?? '',
+      version: finding.package?.version ?? '',
+      purl: finding.package?.purl ?? '',
+    },
+    fix: { versions: finding.fix?.versions ?? [], state: sameNumber<Fix_State>(finding.fix?.state) },
   });
 
 /** This contract does not define the severity `negligible`. */

@@ -13,6 +13,7 @@ import {
   type VulnCountReportList,
   VulnCountReportListSchema,
   Vulnerabilities,
+  type VulnReport,
   VulnReportListSchema,
 } from '../contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
 import { computeDayCounts } from '../domains/reports/day-counts.ts';
@@ -31,7 +32,9 @@ const listVulnReports = readOperation(Vulnerabilities.method.listVulnReports, as
     ...(createdSince && { since: timestampMs(createdSince) }),
   });
   const items = found.filter((report) => !scanner?.version || report.scanner?.version === scanner.version);
-  return create(VulnReportListSchema, { items: items.map(vulnReportOf) });
+  const reportItems: VulnReport[] = [];
+  for (const report of items) reportItems.push(await vulnReportOf(report));
+  return create(VulnReportListSchema, { items: reportItems });
 });
 
 const getVulnReport = readOperation(Registry.method.getVulnReport, async (ctx, { repoId, digest }) => {

@@ -10,22 +10,30 @@ const list = soleListField(GroupListSchema) ?? assert.fail();
 const listOf = (...names: string[]): GroupList =>
   create(GroupListSchema, { items: names.map((name) => ({ name, description: ']},{"items":[' })) });
 
-const joined = (...parts: GroupList[]): string => {
+const joined = async (...parts: GroupList[]): Promise<string> => {
   const json = streamListJson(GroupListSchema, list);
   const last = parts.pop() ?? assert.fail();
-  return parts.map(json.next).join('') + json.end(last);
+  let text = '';
+  for (const part of parts) text += await json.next(part);
+  return text + (await json.end(last));
 };
 
-test('the pieces of JSON are together the JSON of the whole message', () => {
+test('the pieces of JSON are together the JSON of the whole message', async () => {
   const whole = encodeJson(GroupListSchema, listOf('a', 'b', 'c', 'd'));
-  assert.equal(joined(listOf('a', 'b'), listOf('c'), listOf('d')), whole);
-  assert.equal(joined(listOf('a', 'b', 'c', 'd')), whole);
+  assert.equal(await joined(listOf('a', 'b'), listOf('c'), listOf('d')), whole);
+  assert.equal(await joined(listOf('a', 'b', 'c', 'd')), whole);
 });
 
-test('parts may be empty', () => {
+test('a long part is the same in slices', async () => {
+  const names = Array.from({ length: 3000 }, (_, at) => `name ${at} é`);
+  const whole = encodeJson(GroupListSchema, listOf(...names));
+  assert.equal(await joined(listOf(...names.slice(0, 1500)), listOf(...names.slice(1500))), whole);
+});
+
+test('parts may be empty', async () => {
   const whole = encodeJson(GroupListSchema, listOf('a', 'b'));
-  assert.equal(joined(listOf(), listOf('a'), listOf(), listOf('b'), listOf()), whole);
-  assert.deepEqual(JSON.parse(joined(listOf(), listOf())), { items: [] });
+  assert.equal(await joined(listOf(), listOf('a'), listOf(), listOf('b'), listOf()), whole);
+  assert.deepEqual(JSON.parse(await joined(listOf(), listOf())), { items: [] });
 });
 
 test('the concatenated encodings of the parts are the encoding of the whole message', () => {

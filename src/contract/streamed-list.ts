@@ -1,5 +1,8 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import { encodeJson } from './json/encode.ts';
+import { encodeJsonInSlices } from './json/encode-slices.ts';
+import { isLarge } from './large-message.ts';
 
 /*
  * A message whose only field is a list can be sent in parts. Each part is a message of the same type with some of the
@@ -16,27 +19,29 @@ export function soleListField({ fields: [first, ...others] }: DescMessage): Desc
 /** The JSON text of a message that is sent in parts. */
 export interface ListJsonStream {
   /** The next piece of the text, with the items of a part. */
-  next(part: Message): string;
+  next(part: Message): MaybePromise<string>;
   /** The rest of the text, with the items of the last part. */
-  end(part: Message): string;
+  end(part: Message): Promise<string>;
 }
 
 export function streamListJson(desc: DescMessage, list: DescField): ListJsonStream {
   const head = `{"${list.jsonName}":[`;
   const tail = ']}';
   let separator = head;
-  const next = (part: Message): string => {
+  const next = (part: Message): MaybePromise<string> => {
     const items = (part as unknown as Record<string, unknown[]>)[list.localName];
     // encodeJson omits an empty list.
     if (!items?.length) return '';
-    const text = separator + encodeJson(desc, part).slice(head.length, -tail.length);
+    const start = separator;
     separator = ',';
-    return text;
+    const itemsIn = (text: string): string => start + text.slice(head.length, -tail.length);
+    if (isLarge(desc, part)) return encodeJsonInSlices(desc, part).then(itemsIn);
+    return itemsIn(encodeJson(desc, part));
   };
   return {
     next,
-    end(part) {
-      const last = next(part);
+    async end(part) {
+      const last = await next(part);
       return (separator === head ? head : last) + tail;
     },
   };

@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
+import { startSlices } from '../base/slices.ts';
 import type { Uid } from '../base/uid.ts';
 import { decodeCached, decodeFrozen, isCached } from '../contract/message-cache.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
@@ -11,6 +12,8 @@ import type { Resource } from './definition.ts';
 
 const FIND_BODY = pointRead({ columns: ['body'], from: 'resource', key: ['kind', 'uid'] });
 const FIND_BODIES = `SELECT uid, body FROM resource WHERE kind = $1 AND uid IN (${batchPlaceholders(2)})`;
+
+const LARGE_ROW = 1024;
 
 /** Whether `present` may change this message before a client gets it. */
 export const needsPresenting = ({ present, needsPresent }: Resource, message: Message): boolean =>
@@ -48,9 +51,14 @@ async function readMissing<S extends DescMessage>(
   epoch: number | undefined,
 ): Promise<MessageShape<S>[]> {
   const found = new Map<string, MessageShape<S>>();
+  const slices = startSlices();
   for (const some of parameterBatches(uids.filter((_, at) => cached[at] === undefined))) {
     const rows = await db.all<{ uid: Uid; body: Uint8Array }>(FIND_BODIES, resource.kind, ...some);
-    for (const { uid, body } of rows) found.set(uid, decodeRow(db, resource, uid, body, epoch));
+    for (const { uid, body } of rows) {
+      // Only large rows take long enough that the time matters.
+      if (body.length > LARGE_ROW && slices.isOver()) await slices.next();
+      found.set(uid, decodeRow(db, resource, uid, body, epoch));
+    }
   }
   return uids.flatMap((uid, at) => cached[at] ?? found.get(uid) ?? []);
 }

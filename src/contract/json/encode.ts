@@ -10,7 +10,7 @@ type Json = Record<string, unknown>;
 /** Converts the value that protobuf-es has for a field or message to the value for JSON.stringify. */
 type Convert = (value: never) => unknown;
 /** Adds a field to the JSON of its message, unless the field is omitted. */
-type AddField = (message: Fields, json: Json) => void;
+export type AddField = (message: Fields, json: Json) => void;
 
 const converters = new WeakMap<DescMessage, Convert>();
 
@@ -36,7 +36,7 @@ function messageConverter(desc: DescMessage): Convert {
   return convert;
 }
 
-function compileField(field: DescField): AddField {
+export function compileField(field: DescField): AddField {
   const { jsonName: key, localName } = field;
   const convert = elementConverter(field) as (value: unknown) => unknown;
   if (field.fieldKind === 'list') {

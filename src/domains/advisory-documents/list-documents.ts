@@ -1,5 +1,6 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
+import { mapInSlices, startSlices } from '../../base/slices.ts';
 import { isWithin, type Uid } from '../../base/uid.ts';
 import {
   type Document,
@@ -115,10 +116,14 @@ async function readDocuments(
 ): Promise<Document[]> {
   const names = page.map(({ value }) => value);
   const bodies = await packages.members(scopes, names);
-  return names.map((id) => {
-    const all = (bodies.get(id) ?? []).map((body) => fromBinary(AdvisorySchema, body));
+  const slices = startSlices();
+  const documents: Document[] = [];
+  for (const id of names) {
+    const all = await mapInSlices(bodies.get(id) ?? [], (body) => fromBinary(AdvisorySchema, body), slices);
     // Withdrawn advisories are left out, because a document cannot mark them.
-    const current = all.filter(({ deleteTime }) => deleteTime === undefined).map(toDocumentAdvisory);
-    return create(DocumentSchema, { id, advisories: current.sort((a, b) => (a.id < b.id ? -1 : 1)) });
-  });
+    const current = all.filter(({ deleteTime }) => deleteTime === undefined);
+    const advisories = await mapInSlices(current, toDocumentAdvisory, slices);
+    documents.push(create(DocumentSchema, { id, advisories: advisories.sort((a, b) => (a.id < b.id ? -1 : 1)) }));
+  }
+  return documents;
 }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { fromBinary } from '@bufbuild/protobuf';
 import { descendantRange, type Uid } from '../../base/uid.ts';
+import { decodeInSlices } from '../../contract/binary-slices.ts';
 import { type Finding, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
 import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
 import type { Reader, Row } from '../../store/store.ts';
@@ -114,7 +114,7 @@ export async function readFindings(
   let count = 0;
   for (const some of parameterBatches(uids)) {
     for (const { uid, findings } of await db.all<{ uid: Uid; findings: Uint8Array }>(FINDINGS, ...some)) {
-      const report = fromBinary(ReportSchema, await expand(findings));
+      const report = await decodeInSlices(ReportSchema, await expand(findings));
       byReport.set(uid, report.findings);
       count += report.findings.length;
       if (count > max) return { count, byReport };

@@ -1,6 +1,7 @@
 import { create, type DescMessage, type Message, type MessageShape } from '@bufbuild/protobuf';
 import { invalid } from '../../base/errors.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
+import { mapInSlices } from '../../base/slices.ts';
 import { type UIDPFilter, UIDPFilterSchema } from '../../contract/gen/platform/common/v1/uidp.platform_pb.js';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
@@ -56,6 +57,8 @@ export type Lister<M extends Message = Message> = (ctx: ReadContext, request: Li
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
+/** A page of more bytes is decoded in slices. */
+const MAX_UNSLICED = 256 * 1024;
 const STANDARD_FIELDS = new Set(['uidp', 'page_size', 'page_token', 'order_by', 'skip']);
 
 /**
@@ -126,7 +129,9 @@ function messagesOf<S extends DescMessage>(
       resource,
       page.map(({ uid }) => uid),
     );
-  return page.map(({ uid, body }) => decodeRow(db, resource, uid, body as Uint8Array));
+  const decode = ({ uid, body }: PageRow) => decodeRow(db, resource, uid, body as Uint8Array);
+  const bytes = page.reduce((sum, { body }) => sum + (body as Uint8Array).length, 0);
+  return bytes > MAX_UNSLICED ? mapInSlices(page, decode) : page.map(decode);
 }
 
 const EMPTY_RANGE: VisibleRange = { uids: [] };

@@ -1,11 +1,13 @@
-import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf';
+import type { DescMessage, Message } from '@bufbuild/protobuf';
 import { ApiError, Code } from '../../base/errors.ts';
+import { chain, type MaybePromise } from '../../base/maybe-promise.ts';
+import { encodeMessage } from './encode-message.ts';
 
 /** A response that the pipeline produces in parts and gRPC sends as one message. */
 export interface CollectedList {
-  add(part: Message): void;
+  add(part: Message): MaybePromise<void>;
   /** Returns the encoding of the whole message, including the last part. */
-  end(last: Message): Buffer;
+  end(last: Message): MaybePromise<Buffer>;
 }
 
 /**
@@ -15,19 +17,20 @@ export interface CollectedList {
 export function collectList(type: DescMessage, maxBytes: number): CollectedList {
   const parts: Uint8Array[] = [];
   let bytes = 0;
+  function append(encoded: Uint8Array): void {
+    bytes += encoded.byteLength;
+    if (bytes > maxBytes) throw tooLong(maxBytes);
+    parts.push(encoded);
+  }
   return {
-    add(part) {
-      const encoded = toBinary(type, part);
-      bytes += encoded.byteLength;
-      if (bytes > maxBytes) throw tooLong(maxBytes);
-      parts.push(encoded);
-    },
-    end(last) {
-      // Not checked against the limit, because the call has already succeeded.
-      parts.push(toBinary(type, last));
-      // The array is emptied to free the parts, because grpc-js copies the result.
-      return Buffer.concat(parts.splice(0));
-    },
+    add: (part) => chain(encodeMessage(type, part), append),
+    end: (last) =>
+      chain(encodeMessage(type, last), (encoded) => {
+        // Not checked against the limit, because the call has already succeeded.
+        parts.push(encoded);
+        // The array is emptied to free the parts, because grpc-js copies the result.
+        return Buffer.concat(parts.splice(0));
+      }),
   };
 }
 

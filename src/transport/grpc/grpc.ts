@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
-import { toBinary } from '@bufbuild/protobuf';
+import type { DescFile, Message } from '@bufbuild/protobuf';
 import {
   logVerbosity,
   Metadata,
@@ -12,8 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { ApiError, Code } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import type { MaybePromise } from '../../base/maybe-promise.ts';
-import { cachedBytes } from '../../contract/message-cache.ts';
+import { chain, type MaybePromise } from '../../base/maybe-promise.ts';
 import type { Method } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
@@ -21,6 +19,7 @@ import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
 import { decodeRequest } from './decode-request.ts';
+import { encodeMessage } from './encode-message.ts';
 import { grpcStatusOf } from './error-metadata.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -96,33 +95,28 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       const apiError = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
       respond(grpcStatusOf(apiError, { domain: method.domain, serviceDomain, requestId }));
     };
-    const send = (message: Message): void => {
-      let response: Buffer;
-      try {
-        response = list ? list.end(message) : encode(method.desc.output, message);
-        if (headers) call.sendMetadata(headers);
-      } catch (error) {
-        fail(error);
-        return;
-      }
+    const send = (response: Buffer): void => {
+      if (headers) call.sendMetadata(headers);
       const trailer = new Metadata();
       trailer.set('x-request-id', requestId);
       respond(null, response, trailer);
     };
-    let message: MaybePromise<Message>;
+    const encode = (message: Message) => (list ? list.end(message) : encodeMessage(method.desc.output, message));
+    let response: MaybePromise<Buffer>;
     try {
-      message = dispatch(incomingCall(method, call, requestId, cancellation, setHeader, list?.add));
+      response = chain(dispatch(incomingCall(method, call, requestId, cancellation, setHeader, list?.add)), encode);
+      if (!(response instanceof Promise)) send(response);
     } catch (error) {
       fail(error);
       return;
     }
-    if (!(message instanceof Promise)) {
-      send(message);
-      return;
-    }
+    if (!(response instanceof Promise)) return;
     call.on('cancelled', cancellation.cancel);
     // Removed after the call, because 'cancelled' is also emitted after every response.
-    message.finally(() => call.off('cancelled', cancellation.cancel)).then(send, fail);
+    response
+      .finally(() => call.off('cancelled', cancellation.cancel))
+      .then(send)
+      .catch(fail);
   }
 
   return {
@@ -160,11 +154,6 @@ function incomingCall(
     sendPart,
     read: () => decodeRequest(method, call.request),
   };
-}
-
-function encode(type: DescMessage, message: Message): Buffer {
-  const bytes = cachedBytes(type, message) ?? toBinary(type, message);
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 const first = (metadata: Metadata, key: string): string | undefined => metadata.get(key)[0]?.toString();

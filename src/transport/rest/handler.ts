@@ -4,7 +4,9 @@ import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, notFound } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { encodeJsonLatin1, toLatin1 } from '../../contract/json/encode-latin1.ts';
+import { encodeJsonLatin1InSlices } from '../../contract/json/encode-slices.ts';
 import { quotable } from '../../contract/json/violations.ts';
+import { isLarge } from '../../contract/large-message.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch } from '../../pipeline/call.ts';
@@ -126,11 +128,15 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
           : read({ variables, query, body: undefined }),
     });
     if (stream && res.headersSent) {
-      stream.end(response);
+      await stream.end(response);
       return undefined;
     }
     const isEmpty = method.desc.output.typeName === EmptySchema.typeName;
-    return { status: 200, headers, body: isEmpty ? '' : encodeJsonLatin1(method.desc.output, response) };
+    if (isEmpty) return { status: 200, headers, body: '' };
+    const body = isLarge(method.desc.output, response)
+      ? await encodeJsonLatin1InSlices(method.desc.output, response)
+      : encodeJsonLatin1(method.desc.output, response);
+    return { status: 200, headers, body };
   }
 
   /** The headers of every response. */

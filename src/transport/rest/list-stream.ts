@@ -6,7 +6,7 @@ import { streamListJson } from '../../contract/streamed-list.ts';
 export interface ListResponseStream {
   /** Writes a part, and before the first part the headers. Resolves when the write buffer has drained. */
   send(part: Message): Promise<void>;
-  end(last: Message): void;
+  end(last: Message): Promise<void>;
 }
 
 export function streamListResponse(
@@ -21,9 +21,11 @@ export function streamListResponse(
       // The client has disconnected. The call is aborted too.
       if (res.destroyed) return;
       if (!res.headersSent) res.writeHead(200, { ...head(), 'content-type': 'application/json' });
-      if (!res.write(json.next(part))) await drained(res);
+      if (!res.write(await json.next(part))) await drained(res);
     },
-    end: (last) => void res.end(json.end(last)),
+    async end(last) {
+      res.end(await json.end(last));
+    },
   };
 }
 

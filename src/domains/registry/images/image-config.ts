@@ -2,7 +2,7 @@ import { notFound } from '../../../base/errors.ts';
 import { parseJson } from '../../../base/parse-json.ts';
 import { isObject, type JsonObject, objectIn } from '../../../formats/lenient-json.ts';
 import type { Reader } from '../../../store/store.ts';
-import { IMAGE_CONFIGS, MAX_CONFIG_BYTES, type Manifest } from '../manifests/manifest.ts';
+import { IMAGE_CONFIGS, MAX_CONFIG_BYTES, MAX_VALUES, type Manifest } from '../manifests/manifest.ts';
 import type { ReadBlob } from '../manifests/read-blob.ts';
 import { requireImageForArchitecture, requireParsedManifest } from './find-image.ts';
 
@@ -41,7 +41,7 @@ async function readConfig(
 /** Returns undefined for anything but a JSON object: clients can push any bytes as a config. */
 function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   try {
-    const value = parseJson(bytes);
+    const value = parseJson(bytes, MAX_VALUES);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

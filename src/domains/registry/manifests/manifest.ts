@@ -69,6 +69,10 @@ export const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** Each reference takes a row and a lookup. Images have far fewer. */
 const MAX_REFERENCES = 5000;
 
+/** The most fields and list items of a manifest. Descriptors have 3 fields or more. */
+export const MAX_VALUES = 40_000;
+const MAX_ANNOTATIONS = 5000;
+
 /** Parses a manifest and reads its config. This happens before the transaction, because it reads files. */
 export async function parsePushedManifest(upload: ManifestUpload, readConfig: ReadConfig): Promise<PushedManifest> {
   const manifest = parseManifest(upload.bytes, upload.mediaType);
@@ -123,7 +127,7 @@ export const isForeignLayer = ({ mediaType }: Descriptor): boolean => /(?:foreig
 /** Returns undefined for a config that has no platform. A config may have any content, so this is no error. */
 function parsePlatform(bytes: Uint8Array): Platform | undefined {
   try {
-    return platformOf(parseJson(bytes));
+    return platformOf(parseJson(bytes, MAX_VALUES));
   } catch {
     return undefined;
   }
@@ -133,7 +137,7 @@ const invalid = (message: string) => new RegistryError('MANIFEST_INVALID', messa
 
 function parseManifestJson(bytes: Uint8Array): unknown {
   try {
-    return parseJson(bytes);
+    return parseJson(bytes, MAX_VALUES);
   } catch (error) {
     throw invalid(`the manifest ${(error as Error).message}`);
   }
@@ -171,7 +175,9 @@ function descriptorIn(field: string, value: unknown): Descriptor {
 function annotationsIn(value: unknown): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
   const annotations = objectIn('annotations', value);
-  for (const text of Object.values(annotations)) {
+  const texts = Object.values(annotations);
+  if (texts.length > MAX_ANNOTATIONS) throw invalid(`a manifest can have at most ${MAX_ANNOTATIONS} annotations`);
+  for (const text of texts) {
     if (typeof text !== 'string') throw invalid('annotations must be strings');
   }
   return annotations as Readonly<Record<string, string>>;
