@@ -1,3 +1,4 @@
+import { invalid } from '../../base/errors.ts';
 import {
   CatalogTier,
   type CustomOverlay_Accounts,
@@ -32,10 +33,10 @@ const accountsConverter = {
   toV2: ({ runAs, users, groups }: ApkoConfig_Accounts) => ({
     runAs,
     users: users.map(({ uid, userName, gid, groupName, shell, homeDir }) => ({
-      ...{ uid, username: userName, gid: gid ?? 0 },
+      ...{ uid: toInt32(uid), username: userName, gid: toInt32(gid ?? 0) },
       ...{ groupName, shell, homeDir },
     })),
-    groups: groups.map(({ gid, groupName, members }) => ({ gid, groupname: groupName, members })),
+    groups: groups.map(({ gid, groupName, members }) => ({ gid: toInt32(gid), groupname: groupName, members })),
   }),
   toV1: ({ runAs, users, groups }: CustomOverlay_Accounts) => ({
     runAs,
@@ -54,3 +55,11 @@ export const repoMapper = createMessageMapper(v1.RepoSchema, RepoSchema, {
   onlyV2: ['update_time'],
   converters: { catalog_tier: tierConverter, accounts: accountsConverter },
 });
+
+/** User and group ids are unsigned in v1 and signed in v2. */
+function toInt32(id: number): number {
+  if (id > MAX_INT32) throw invalid('custom_overlay.accounts', `must have user and group ids of at most ${MAX_INT32}`);
+  return id;
+}
+
+const MAX_INT32 = 2 ** 31 - 1;
