@@ -1,1 +1,2 @@
 // Attacks of a client without any credentials.
+import './stranger/expensive-requests.ts';

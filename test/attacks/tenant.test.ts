@@ -2,6 +2,7 @@
 import './tenant/captured-logins.ts';
 import './tenant/email-of-others.ts';
 import './tenant/followed-repos.ts';
+import './tenant/event-loop-blocks.ts';
 import './tenant/forged-page-token-and-issuer.ts';
 import './tenant/invites-by-email.ts';
 import './tenant/issuer-patterns.ts';
