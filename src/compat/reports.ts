@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid, notFound } from '../base/errors.ts';
+import { mapInSlices } from '../base/slices.ts';
 import { SecurityAdvisoryService } from '../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import {
   ResolvedVulnsReportSchema,
@@ -78,7 +79,7 @@ async function countByDay(
     fields: { repo: `${prefix}repo`, tag: () => `${prefix}tag` },
   }));
   const counts = await computeDayCounts(ctx, tags, { from, to, fields: { from: 'from', to: 'to' } }, cumulative);
-  return create(VulnCountReportListSchema, { items: counts.map(countReportOf) });
+  return create(VulnCountReportListSchema, { items: await mapInSlices(counts, countReportOf) });
 }
 
 export const reportOperations = (operations: Operations): Operations => ({

@@ -1,10 +1,14 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, invalid } from '../../base/errors.ts';
+import { mapInSlices, startSlices } from '../../base/slices.ts';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import {
+  type ComponentGraph,
   ComponentGraph_Edge_Type,
-  type ComponentGraphSchema,
+  ComponentGraph_EdgeSchema,
+  ComponentGraph_NodeSchema,
+  ComponentGraphSchema,
   Sbom2_Source,
   Sbom2Schema,
 } from '../../contract/gen/platform/tenant/v1/sbom.platform_pb.js';
@@ -22,24 +26,36 @@ const edgeTypes: Readonly<Record<SbomRelation['type'], ComponentGraph_Edge_Type>
   'generated from': ComponentGraph_Edge_Type.GENERATED_FROM,
 };
 
-const graphOf = ({ packages, files, relations }: Sbom): MessageInitShape<typeof ComponentGraphSchema> => ({
-  nodes: [
-    ...packages.map((value) => ({ typedNode: { case: 'package' as const, value: { ...value } } })),
-    ...files.map(({ id, name, types }) => ({
-      typedNode: { case: 'file' as const, value: { id, name, types: [...types] } },
-    })),
-  ],
-  edges: relations.map(({ from, type, to }) => ({ subjectId: from, type: edgeTypes[type], predicateId: to })),
-});
+async function graphOf({ packages, files, relations }: Sbom): Promise<ComponentGraph> {
+  const slices = startSlices();
+  const packageNodes = await mapInSlices(
+    packages,
+    (value) => create(ComponentGraph_NodeSchema, { typedNode: { case: 'package', value: { ...value } } }),
+    slices,
+  );
+  const fileNodes = await mapInSlices(
+    files,
+    ({ id, name, types }) =>
+      create(ComponentGraph_NodeSchema, { typedNode: { case: 'file', value: { id, name, types: [...types] } } }),
+    slices,
+  );
+  const edges = await mapInSlices(
+    relations,
+    ({ from, type, to }) =>
+      create(ComponentGraph_EdgeSchema, { subjectId: from, type: edgeTypes[type], predicateId: to }),
+    slices,
+  );
+  return create(ComponentGraphSchema, { nodes: [...packageNodes, ...fileNodes], edges });
+}
 
-const sbomOf = ({ digest, subject, bytes, content }: AttachedSbom) =>
+const sbomOf = async ({ digest, subject, bytes, content }: AttachedSbom) =>
   create(Sbom2Schema, {
     id: digest,
     rawSbom: bytes,
     source: Sbom2_Source.INGESTED,
     digest: subject,
     ...(content && {
-      graph: graphOf(content),
+      graph: await graphOf(content),
       format: content.format,
       name: content.name,
       tool: content.tools.join(', '),

@@ -1,4 +1,5 @@
 import { invalid } from '../../base/errors.ts';
+import { type Slices, startSlices } from '../../base/slices.ts';
 import type { ReadContext } from '../../resource/operation.ts';
 import { findImageSizes } from '../registry/images/image-sizes.ts';
 import { findTags, type TagQuery } from './find-tags.ts';
@@ -42,12 +43,13 @@ export async function computeDayCounts(
   }
 
   const counts: DayCount[] = [];
+  const slices = startSlices();
   for (const { requestedRepo, repo, names } of found) {
     const timelines = await readTimelines(ctx.db, repo, names, days.map(endOfDay));
     const digests = new Set(timelines.flatMap(({ snapshots }) => snapshots.flatMap((each) => each?.digest ?? [])));
     const sizes = await findImageSizes(ctx.db, repo, [...digests]);
     for (const { tag, snapshots } of timelines) {
-      for (const [i, { digest, vulnerabilities }] of dailyVulnerabilities(snapshots, cumulative)) {
+      for (const [i, { digest, vulnerabilities }] of await dailyVulnerabilities(snapshots, cumulative, slices)) {
         const size = sizes.get(digest) ?? 0;
         counts.push({ repo: requestedRepo, tag, date: days[i] ?? 0, size, vulnerabilities });
       }
@@ -62,15 +64,17 @@ interface DayVulnerabilities {
 }
 
 /** The vulnerabilities of each day with a snapshot, by index. Merged only when the snapshot differs from the last. */
-function dailyVulnerabilities(
+async function dailyVulnerabilities(
   snapshots: readonly (TagSnapshot | undefined)[],
   cumulative: boolean,
-): [number, DayVulnerabilities][] {
+  slices: Slices,
+): Promise<[number, DayVulnerabilities][]> {
   const days: [number, DayVulnerabilities][] = [];
   let last: (DayVulnerabilities & { readonly snapshot: TagSnapshot }) | undefined;
   for (const [i, snapshot] of snapshots.entries()) {
     if (!snapshot) continue;
     if (snapshot !== last?.snapshot) {
+      if (slices.isOver()) await slices.next();
       const before: readonly Vulnerability[] = cumulative && last ? last.vulnerabilities : [];
       const added = snapshot.reports.flatMap(({ vulnerabilities }) => vulnerabilities);
       const vulnerabilities = mergeVulnerabilities([...before, ...added]);

@@ -1,4 +1,5 @@
 import { invalid } from '../../base/errors.ts';
+import { startSlices } from '../../base/slices.ts';
 import { isUid, type Uid } from '../../base/uid.ts';
 import type { ReadContext } from '../../resource/operation.ts';
 import { findRepoByReference } from '../registry/repos/find-repo-by-reference.ts';
@@ -30,7 +31,10 @@ const MAX_TAGS = 100;
 export async function findTags(ctx: ReadContext, queries: readonly TagQuery[]): Promise<FoundTags[]> {
   const found: FoundTags[] = [];
   let remaining = MAX_TAGS;
+  const slices = startSlices();
   for (const { repo: requestedRepo, tags, fields } of queries) {
+    // Reads of SQLite are synchronous, and a request may name thousands of repos.
+    if (slices.isOver()) await slices.next();
     const wrong = tags.findIndex((tag) => !isTagName(tag));
     if (wrong >= 0) throw invalid(fields.tag(wrong), tagNameRule(tags[wrong] ?? '') ?? '');
     const repo = await findReadableRepo(ctx, requestedRepo, fields.repo);

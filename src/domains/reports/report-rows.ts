@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { startSlices } from '../../base/slices.ts';
 import { descendantRange, type Uid } from '../../base/uid.ts';
 import { decodeInSlices } from '../../contract/binary-slices.ts';
 import { type Finding, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
@@ -129,9 +130,13 @@ export async function readVulnerabilities(
   uids: readonly string[],
 ): Promise<ReadonlyMap<string, Vulnerability[]>> {
   const found = new Map<string, Vulnerability[]>();
+  const slices = startSlices();
   for (const some of parameterBatches(uids)) {
     const rows = await db.all<{ uid: Uid; vulnerabilities: string }>(VULNERABILITIES, ...some);
-    for (const { uid, vulnerabilities } of rows) found.set(uid, decodeVulnerabilities(vulnerabilities));
+    for (const { uid, vulnerabilities } of rows) {
+      if (slices.isOver()) await slices.next();
+      found.set(uid, decodeVulnerabilities(vulnerabilities));
+    }
   }
   return found;
 }

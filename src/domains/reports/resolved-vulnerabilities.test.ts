@@ -17,31 +17,31 @@ const snapshot = (...ids: string[]): TagSnapshot => ({
   reports: [{ scanner: 1, vulnerabilities: ids.map((id) => vulnerability(id)) }],
 });
 
-const resolved = (...snapshots: (TagSnapshot | undefined)[]) =>
-  findResolved(snapshots).map(({ vulnerability: { id }, since }) => [id, since]);
+const resolved = async (...snapshots: (TagSnapshot | undefined)[]) =>
+  (await findResolved(snapshots)).map(({ vulnerability: { id }, since }) => [id, since]);
 
-test('a vulnerability is resolved from the first snapshot on that no longer has it', () => {
+test('a vulnerability is resolved from the first snapshot on that no longer has it', async () => {
   const [first, second] = [snapshot('a', 'b', 'c'), snapshot('b', 'd')];
-  assert.deepEqual(resolved(first, first, second, second), [
+  assert.deepEqual(await resolved(first, first, second, second), [
     ['a', 2],
     ['c', 2],
   ]);
-  assert.deepEqual(resolved(first, second, snapshot()), [
+  assert.deepEqual(await resolved(first, second, snapshot()), [
     ['a', 1],
     ['b', 2],
     ['c', 1],
   ]);
   // It reappears and disappears again.
-  assert.deepEqual(resolved(snapshot('a'), snapshot(), snapshot('a'), snapshot()), [['a', 3]]);
-  assert.deepEqual(resolved(snapshot('a'), snapshot(), snapshot('a')), []);
+  assert.deepEqual(await resolved(snapshot('a'), snapshot(), snapshot('a'), snapshot()), [['a', 3]]);
+  assert.deepEqual(await resolved(snapshot('a'), snapshot(), snapshot('a')), []);
 });
 
-test('missing snapshots are skipped; without the first or the last nothing is resolved', () => {
-  assert.deepEqual(resolved(snapshot('a'), undefined, snapshot()), [['a', 2]]);
-  assert.deepEqual(resolved(undefined, snapshot('a'), snapshot()), []);
-  assert.deepEqual(resolved(snapshot('a'), snapshot(), undefined), []);
-  assert.deepEqual(resolved(snapshot('a')), []);
-  assert.deepEqual(resolved(), []);
+test('missing snapshots are skipped; without the first or the last nothing is resolved', async () => {
+  assert.deepEqual(await resolved(snapshot('a'), undefined, snapshot()), [['a', 2]]);
+  assert.deepEqual(await resolved(undefined, snapshot('a'), snapshot()), []);
+  assert.deepEqual(await resolved(snapshot('a'), snapshot(), undefined), []);
+  assert.deepEqual(await resolved(snapshot('a')), []);
+  assert.deepEqual(await resolved(), []);
 });
 
 test('merging keeps one vulnerability per id, with the highest severity and all names', () => {

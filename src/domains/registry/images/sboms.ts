@@ -1,11 +1,11 @@
 import { notFound, precondition } from '../../../base/errors.ts';
-import { parseJson } from '../../../base/parse-json.ts';
-import { readSbom, type Sbom } from '../../../formats/sbom/read-sbom.ts';
+import type { Sbom } from '../../../formats/sbom/sbom.ts';
 import { type Descriptor, type Manifest, parseManifest } from '../manifests/manifest.ts';
 import { findManifest, findTagged, type StoredManifest } from '../manifests/manifests.ts';
 import { findReferrers } from '../manifests/referrers.ts';
 import { requireImageForArchitecture } from './find-image.ts';
 import type { ImageReader } from './image-config.ts';
+import { readSbomInBackground } from './read-sbom-in-background.ts';
 
 /** An SBOM (software bill of materials) that is attached to an image. */
 export interface AttachedSbom {
@@ -64,7 +64,7 @@ async function findAttached(
       throw precondition('SBOM_TOO_LARGE', subject, problem);
     }
     const bytes = await readBlob(db, repo, layer.digest, MAX_BYTES);
-    if (bytes) return { digest: layer.digest, subject, bytes, content: parseSbom(bytes) };
+    if (bytes) return { digest: layer.digest, subject, bytes, content: await readSbomInBackground(bytes) };
   }
   return undefined;
 }
@@ -83,12 +83,4 @@ async function* candidates(db: ImageReader['db'], repo: string, subject: string)
 function sbomLayer({ artifactType = '', layers }: Manifest): Descriptor | undefined {
   const typed = layers.find(({ mediaType }) => SBOM_TYPE.test(mediaType));
   return typed ?? (SBOM_TYPE.test(artifactType) && layers.length === 1 ? layers[0] : undefined);
-}
-
-function parseSbom(bytes: Uint8Array): Sbom | undefined {
-  try {
-    return readSbom(parseJson(bytes));
-  } catch {
-    return undefined;
-  }
 }
