@@ -37,8 +37,9 @@ function countItems(desc: DescMessage, message: Fields, max: number): number {
   return count;
 }
 
+/** An optional text that is not set may be undefined. */
 const hasLargeText = (desc: DescMessage, message: Fields): boolean =>
-  textFields(desc).some((name) => (message[name] as string).length > LARGE_TEXT);
+  textFields(desc).some((name) => ((message[name] as string | undefined)?.length ?? 0) > LARGE_TEXT);
 
 const nestedCache = new WeakMap<DescMessage, readonly DescField[]>();
 const textCache = new WeakMap<DescMessage, readonly string[]>();

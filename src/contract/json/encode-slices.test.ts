@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { encodeInSlices } from '../binary-slices.ts';
 import { methods } from '../contract.testing.ts';
 import { ListDocumentsResponseSchema } from '../gen/chainguard/platform/advisory/v2/advisory_pb.js';
+import { type Advisory, AdvisorySchema } from '../gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { RawVulnReportSchema } from '../gen/platform/registry/v1/vulnerabilities.platform_pb.js';
 import { ReportSchema } from '../gen/wharfinger/reports/v1/reports_pb.js';
 import { isLarge } from '../large-message.ts';
@@ -25,6 +26,13 @@ test('a message is encoded in slices as it is at once', async () => {
     }),
     { seed: 14, numRuns: 300 },
   );
+});
+
+test('fields that are undefined are left out', async () => {
+  const { legacyAdvisoryId: _, ...advisory } = create(AdvisorySchema, { advisoryId: 'a', events: [{}] });
+  const copy = { ...advisory } as Advisory;
+  assert.ok(!isLarge(AdvisorySchema, copy));
+  assert.equal(await encodeJsonInSlices(AdvisorySchema, copy), encodeJson(AdvisorySchema, copy));
 });
 
 test('long lists at any depth and long texts are encoded in slices', async () => {

@@ -93,7 +93,7 @@ export async function importBatch<R>(
   return create(OutcomeSchema, { ...counts, refusals });
 }
 
-/** Divides items into parts of PART_VALUES values or of one item. */
+/** Divides items into parts of PART_VALUES values or of one item. Without items there is one empty part. */
 function* partsOf<T>(items: readonly T[], valuesOf: (item: T) => number): Generator<readonly T[]> {
   let part: T[] = [];
   let values = 0;
@@ -105,7 +105,7 @@ function* partsOf<T>(items: readonly T[], valuesOf: (item: T) => number): Genera
     part = [];
     values = 0;
   }
-  if (part.length > 0) yield part;
+  if (part.length > 0 || items.length === 0) yield part;
 }
 
 /** The number of values in a record: its fields, and those of the messages in its lists. An estimate is enough. */
