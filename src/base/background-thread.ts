@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { type TransferListItem, Worker } from 'node:worker_threads';
 import { ApiError, Code } from './errors.ts';
 
-/** A task took more time or memory than it may. */
+/** A task took more time than it may. */
 export class TaskLimitError extends Error {
   override readonly name = 'TaskLimitError';
 }
@@ -11,8 +11,6 @@ export class TaskLimitError extends Error {
 export interface BackgroundThreadOptions {
   /** The time for one task. */
   readonly taskMs: number;
-  /** The JavaScript heap of the thread. */
-  readonly heapMb: number;
   /** How long the thread waits for another task until it ends and frees its memory. */
   readonly idleMs?: number;
 }
@@ -20,7 +18,7 @@ export interface BackgroundThreadOptions {
 /** Runs tasks outside of the thread that serves requests, so that long ones do not block the event loop. */
 export interface BackgroundThread<Input, Result> {
   /**
-   * Runs a task after those before it. Throws a TaskLimitError when it exceeds a limit, and UNAVAILABLE when too many
+   * Runs a task after those before it. Throws a TaskLimitError when it takes too long, and UNAVAILABLE when too many
    * tasks are waiting.
    */
   run(input: Input, transfer?: readonly TransferListItem[]): Promise<Result>;
@@ -37,12 +35,13 @@ const MAX_WAITING = 100;
 const ENTRY = new URL('./background-thread.worker.js', import.meta.url);
 
 /**
- * Creates a background thread for the tasks of one module, which exports `run(input)`. The thread starts with the first
+ * Creates a background thread for the tasks of one module, which exports `run(input)`. A task must bound its memory
+ * itself: a thread that reaches the heap limit of Node sometimes ends the whole process. The thread starts with the first
  * task. It keeps the process alive only while it runs a task.
  */
 export function createBackgroundThread<Input, Result>(
   module: URL,
-  { taskMs, heapMb, idleMs = 10_000 }: BackgroundThreadOptions,
+  { taskMs, idleMs = 10_000 }: BackgroundThreadOptions,
 ): BackgroundThread<Input, Result> {
   const waiting: Task[] = [];
   let running: Task | undefined;
@@ -54,17 +53,15 @@ export function createBackgroundThread<Input, Result>(
     const started = new Worker(ENTRY, {
       // The cache directory of this version of Node is inside of the one that was given.
       workerData: { module: module.href, compileCache: cache && dirname(cache) },
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
       // The flags of the server process are for its own heap.
       execArgv: [],
     });
     started.on('message', ({ result, error }) =>
       settle((task) => (error ? task.reject(error) : task.resolve(result as never))),
     );
-    started.on('error', (error: NodeJS.ErrnoException) => {
-      const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    started.on('error', (error) => {
       drop(started);
-      settle((task) => task.reject(isMemory ? new TaskLimitError('the task needs too much memory') : error));
+      settle((task) => task.reject(error));
     });
     return started;
   }

@@ -8,8 +8,7 @@ import { MAX_REPORT_BYTES, type PreparedReport } from './prepare-report.ts';
 // Parsing a report of 25 MB takes about a second, and JSON.parse cannot be divided into slices.
 const thread = createBackgroundThread<PrepareTask, PrepareResult>(
   new URL('./prepare-report.task.ts', import.meta.url),
-  // Reports of the maximum size take 5 s and 400 MB on a machine of 2024.
-  { taskMs: 30_000, heapMb: 1024 },
+  { taskMs: 30_000 },
 );
 
 /** A report, or what is wrong with it, and the size of its text. */

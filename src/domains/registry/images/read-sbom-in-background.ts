@@ -6,7 +6,7 @@ import type { SlicedSbom } from './read-sbom.task.ts';
 // Parsing an SBOM of 16 MiB takes about half a second, and JSON.parse cannot be divided into slices.
 const thread = createBackgroundThread<Uint8Array, SlicedSbom | undefined>(
   new URL('./read-sbom.task.ts', import.meta.url),
-  { taskMs: 30_000, heapMb: 1024 },
+  { taskMs: 30_000 },
 );
 
 /** Parses an SBOM in a background thread. Returns undefined when its format is not supported. */

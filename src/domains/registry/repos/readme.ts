@@ -41,7 +41,6 @@ export async function findReadmes(db: Reader, uids: readonly string[]): Promise<
 // Rendering 128 KiB of Markdown can take a second: the renderer needs quadratic time for some texts.
 const thread = createBackgroundThread<string, string | undefined>(new URL('./readme-policy.task.ts', import.meta.url), {
   taskMs: 10_000,
-  heapMb: 256,
 });
 
 /** Refuses a README that breaks the policy. It renders the text, in a background thread. */
