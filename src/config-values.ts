@@ -28,6 +28,9 @@ export function parseAddress(text: string): Address {
   return { host: ipv6 ?? host ?? '', port };
 }
 
+/** Whether only this machine can reach an address to listen on. */
+export const isLoopback = ({ host }: Address): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
 /** Returns the absolute path of a directory, which need not exist. */
 export function parseDirectory(text: string): string {
   const existing = readOrExplain(() => statSync(text, { throwIfNoEntry: false }));

@@ -57,6 +57,11 @@ export const settings = {
   masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: parseKey, secret: true, description: 'the key that encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, because process lists show flags' },
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
+  operationsListen: { variable: 'WHARF_OPERATIONS_LISTEN', value: 'host:port', parse: parseAddress, description: 'an address of its own for /metrics, /readyz with reasons, and gRPC reflection without a token; plaintext, so keep it inside your network' },
+  maxConnections: { variable: 'WHARF_MAX_CONNECTIONS', value: 'number', default: '10000', parse: countParser(10, 1_000_000), description: 'the maximum number of open connections' },
+  maxConnectionsPerAddress: { variable: 'WHARF_MAX_CONNECTIONS_PER_ADDRESS', value: 'number', default: '5000', parse: countParser(1, 1_000_000), description: 'the maximum number of open connections of one client address; behind a load balancer all clients may have the same one' },
+  /** In bytes. */
+  unauthenticatedMemory: { variable: 'WHARF_UNAUTHENTICATED_MEMORY', value: 'size', default: '64MiB', parse: sizeParser('1MiB', '64GiB'), description: 'the maximum memory for requests that are not yet authenticated' },
   workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: countParser(1, 64), description: 'the number of worker processes' },
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: durationParser('1ms', '1h'), description: 'the timeout of a request' },

@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { DescFile } from '@bufbuild/protobuf';
 import { anonymousCaller } from './access/create-caller.ts';
 import { createGrantCache } from './access/grant-cache.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
+import { createMemoryBudget } from './base/memory-budget.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
 import { isReadableByOthers, protectDataDirectory } from './base/private-files.ts';
 import { open, seal } from './base/secretbox.ts';
@@ -11,6 +13,7 @@ import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
 import type { Config } from './config.ts';
+import { type Address, isLoopback } from './config-values.ts';
 import { eventReaders } from './contract/event-readers.ts';
 import { ociFiles, v2Files } from './contract/gen/files.js';
 import { files, methodTable } from './contract/method-table.ts';
@@ -46,9 +49,11 @@ import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
 import { createGrpcServer } from './transport/grpc/grpc.ts';
+import { defaultLimits, type Limits } from './transport/limits.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
 import { createDocsHandler } from './transport/openapi/handler.ts';
 import { createOperationalEndpoints } from './transport/operational-endpoints.ts';
+import { createOperationsRouter } from './transport/operations-router.ts';
 import { openPort, type Port } from './transport/port.ts';
 import { createProtocolRouter, type ProtocolRouter } from './transport/protocol-router.ts';
 import { requestIdOf } from './transport/request-id.ts';
@@ -58,6 +63,8 @@ import { type TlsFiles, watchTlsFiles } from './transport/tls-files.ts';
 export interface Server {
   /** The public URL, such as `http://127.0.0.1:8080`. */
   readonly url: string;
+  /** The URL of the operations port, if it has one. */
+  readonly operationsUrl: string | undefined;
   readonly organization: { readonly uid: string; readonly name: string };
   /** Whether this start created the organization and its owner. */
   readonly firstStart: boolean;
@@ -68,11 +75,15 @@ export interface Server {
 export interface StartOptions {
   readonly log?: Log;
   readonly clock?: Clock;
-  /** Opens the port, unless this process listens itself. */
-  readonly openPort?: () => Promise<Port>;
+  /** Opens a port, unless this process listens itself. */
+  readonly openPort?: (purpose: PortPurpose) => Promise<Port>;
+  /** Overrides limits for unauthenticated clients. */
+  readonly limits?: Partial<Limits>;
   /** What `/metrics` shows, if this process is one of several. */
   readonly publishMetrics?: (own: Metrics) => Pick<Metrics, 'contentType' | 'text'>;
 }
+
+export type PortPurpose = 'main' | 'operations';
 
 /** What all parts of the server use. */
 interface Base {
@@ -80,7 +91,9 @@ interface Base {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly limits: Limits;
   readonly port: Port;
+  readonly operationsPort: Port | undefined;
 }
 
 /** Composes and starts a server. */
@@ -89,24 +102,43 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   const own = createMetrics();
   const metrics = { ...own, ...publishMetrics?.(own) };
   const onError = (error: Error): void => log.warn({ error }, 'cannot accept a connection');
-  const port = await (options.openPort?.() ?? openPort(config.listen, { onError }));
+  const open = (purpose: PortPurpose, address: Address): Promise<Port> =>
+    options.openPort?.(purpose) ?? openPort(address, { onError });
+  const limits = { ...limitsOf(config), ...options.limits };
+  const ports: Port[] = [];
   try {
+    const port = await open('main', config.listen);
+    ports.push(port);
+    const operationsPort = config.operationsListen && (await open('operations', config.operationsListen));
+    if (operationsPort) ports.push(operationsPort);
     for (const change of protectDataDirectory(config.data)) log.warn({}, change);
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     try {
-      return await compose({ config, log, clock, metrics, port }, instrumentStore(store, metrics));
+      const base = { config, log, clock, metrics, limits, port, operationsPort };
+      return await compose(base, instrumentStore(store, metrics));
     } catch (error) {
       await store.close();
       throw error;
     }
   } catch (error) {
-    port.close();
+    for (const port of ports) port.close();
     throw error;
   }
 }
 
+/** Connections are distributed evenly to the workers, so each has its part of the limits. */
+function limitsOf({ maxConnections, maxConnectionsPerAddress, unauthenticatedMemory, workers }: Config): Limits {
+  return {
+    ...defaultLimits,
+    connections: Math.ceil(maxConnections / workers),
+    connectionsPerAddress: Math.ceil(maxConnectionsPerAddress / workers),
+    unauthenticatedBytes: Math.ceil(unauthenticatedMemory / workers),
+  };
+}
+
 /** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
-async function compose({ config, log, clock, metrics, port }: Base, database: Store): Promise<Server> {
+async function compose(base: Base, database: Store): Promise<Server> {
+  const { config, log, clock, metrics, limits, port, operationsPort } = base;
   const publicUrl = config.publicUrl ?? urlOf(config, port.port);
   const { serviceDomain } = config;
 
@@ -160,6 +192,7 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   });
 
   // How calls arrive: each handler takes the paths that are its own, and REST the rest.
+  const unauthenticated = createMemoryBudget(limits.unauthenticatedBytes);
   const registry = await createRegistry({
     ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, metrics },
     authenticate: authenticateForRegistry,
@@ -167,22 +200,30 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
     maxBlobBytes: config.maxBlob,
     pullEvents: config.pullEvents,
+    formLimits: { maxBytes: limits.publicRequestBytes, timeoutMs: limits.publicRequestMs, budget: unauthenticated },
   });
   const readiness = createReadiness(store);
-  const wire = { methods, call, serviceDomain, newRequestId: randomUUID, log };
+  const common = { serviceDomain, newRequestId: randomUUID, log, limits, unauthenticated };
+  const wire = { ...common, methods, call };
+  const reflectedFiles = (): readonly DescFile[] => [...files, ...v2beta1Files(v2Files)];
+  // Only this machine can reach the port, and no other port has the details.
+  const showDetails = operationsPort === undefined && isLoopback(config.listen);
   const handlers = [
-    createOperationalEndpoints({ metrics, ready: readiness.check }),
+    createOperationalEndpoints({ metrics, ready: readiness.check, showDetails }),
     createDocsHandler({ methods, version, serviceUrl: publicUrl }),
     createOidcDiscovery({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
     registry.handle,
     createRestHandler({ ...wire, cors: config.corsOrigins }),
   ];
   const router = createProtocolRouter({
+    ...common,
     http: (req, res, bodyTimeout) => void handlers.some((handle) => handle(req, res, bodyTimeout)),
-    grpc: createGrpcServer({ ...wire, files: () => [...files, ...v2beta1Files(v2Files)] }),
-    ...{ serviceDomain, newRequestId: randomUUID, log },
+    grpc: createGrpcServer({ ...wire, authenticate, isReflectionPublic: showDetails, files: reflectedFiles }),
     ...(config.tls && { tls: config.tls, hstsSeconds: Math.round(config.hsts / 1000) }),
   });
+  const operationsRouter =
+    operationsPort &&
+    createOperationsRouter({ ...common, methods, metrics, ready: readiness.check, files: reflectedFiles });
 
   const tlsFiles = config.tls && watchTls(config.tls, { config, log, router });
 
@@ -201,9 +242,13 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
   });
 
   port.serve(router.accept);
-  log.info({ url: publicUrl, organization: organization.uid, version }, 'serving');
+  if (operationsRouter) operationsPort.serve(operationsRouter.accept);
+  const operationsUrl =
+    operationsPort && config.operationsListen && urlOf({ listen: config.operationsListen }, operationsPort.port);
+  log.info({ url: publicUrl, operationsUrl, organization: organization.uid, version }, 'serving');
   return {
     url: publicUrl,
+    operationsUrl,
     organization,
     firstStart,
     async stop() {
@@ -211,6 +256,8 @@ async function compose({ config, log, clock, metrics, port }: Base, database: St
       tlsFiles?.stop();
       port.close();
       await router.stop();
+      operationsPort?.close();
+      await operationsRouter?.stop(0);
       await registry.close();
       await delivery.stop();
       await store.close();
@@ -254,7 +301,7 @@ async function pageTokenKey(store: Store): Promise<Uint8Array> {
 }
 
 /** The URL of this server on this machine. Clients cannot connect to a wildcard address, so it becomes loopback. */
-function urlOf({ listen, tls }: Config, port: number): string {
+function urlOf({ listen, tls }: Pick<Config, 'listen'> & Partial<Pick<Config, 'tls'>>, port: number): string {
   const host = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
   const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
   return `${tls ? 'https' : 'http'}://${bracketed}:${port}`;

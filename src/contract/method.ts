@@ -54,3 +54,7 @@ export const DEFAULT_MAX_VALUES = 10_000;
 
 /** The id of a method in the method table, such as `chainguard.platform.iam.v2.GroupsService/GetGroup`. */
 export const methodId = ({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): string => `${parent.typeName}/${name}`;
+
+/** Whether a method is only for authenticated callers. Other methods take small requests, because anyone can send them. */
+export const needsAuthentication = ({ access }: Pick<Method, 'access'>): boolean =>
+  access === 'scoped' || access === 'unscoped';

@@ -20,6 +20,7 @@ import { createChallenges } from './auth/challenge.ts';
 import { createCredentialReader } from './auth/credentials.ts';
 import { createRepositoryAccess } from './auth/repository-access.ts';
 import { createTokenEndpoint } from './auth/token-endpoint.ts';
+import type { FormLimits } from './auth/token-form.ts';
 import { createAttachedReports } from './content/attached-reports.ts';
 import { createBlobEndpoints } from './content/blob-endpoints.ts';
 import { createWriteToRepo } from './content/create-repo-on-push.ts';
@@ -47,6 +48,8 @@ export interface RegistryOptions {
   readonly pullEvents: boolean;
   /** How long a client may neither send nor read a byte in the middle of a blob. */
   readonly stallMs?: number;
+  /** For the form of a token request. */
+  readonly formLimits: FormLimits;
   readonly clock: Clock;
   readonly log: Log;
   readonly observer: CallObserver;
@@ -119,6 +122,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     challenges,
     requestIdOf,
     stallMs,
+    formLimits: options.formLimits,
     clock,
     observer,
   });

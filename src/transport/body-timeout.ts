@@ -6,15 +6,18 @@ export interface BodyTimeout {
   suspend(): void;
   /** Starts the timer again, with the full limit. */
   resume(): void;
+  /** Starts the timer again, with a smaller limit. */
+  shorten(limitMs: number): void;
 }
 
-/** Calls `onTimeout` when the body of a request has not arrived completely after `limitMs`. */
-export function startBodyTimeout(req: IncomingMessage, limitMs: number, onTimeout: () => void): BodyTimeout {
+/** Calls `onTimeout` when the body of a request has not arrived completely after `fullLimitMs`. */
+export function startBodyTimeout(req: IncomingMessage, fullLimitMs: number, onTimeout: () => void): BodyTimeout {
   const { 'content-length': length = '0', 'transfer-encoding': transferEncoding } = req.headers;
   if (transferEncoding === undefined && Number(length) === 0) return NO_BODY;
   const { socket } = req;
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
+  let limitMs = fullLimitMs;
   const suspend = (): void => clearTimeout(timer);
   const resume = (): void => {
     suspend();
@@ -29,7 +32,11 @@ export function startBodyTimeout(req: IncomingMessage, limitMs: number, onTimeou
   // Node emits no 'close' on a request that was responded to before its body was read to the end.
   socket.once('close', end);
   resume();
-  return { suspend, resume };
+  const shorten = (shorterMs: number): void => {
+    limitMs = Math.min(limitMs, shorterMs);
+    resume();
+  };
+  return { suspend, resume, shorten };
 }
 
-const NO_BODY: BodyTimeout = { suspend() {}, resume() {} };
+const NO_BODY: BodyTimeout = { suspend() {}, resume() {}, shorten() {} };

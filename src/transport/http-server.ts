@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, Code, invalid } from '../base/errors.ts';
+import type { MemoryBudget } from '../base/memory-budget.ts';
 import { createServer, STATUS_CODES } from '../base/node-http.ts';
 import { type BodyTimeout, startBodyTimeout } from './body-timeout.ts';
 import { statusJson } from './error-status.ts';
@@ -13,9 +14,22 @@ const requestTimeout = Object.assign(new Error('the request took too long to arr
 /** How long a refused client may take to read the error: closing while it still sends would reset the connection. */
 const LINGER_MS = 1_000;
 
+/** The memory that Node takes for a parsed request and its response, roughly. */
+const PARSED_REQUEST_BYTES = 4 * 1024;
+
+/** A connection. Its requests are handled one after the other. */
+interface Connection {
+  /** The response that is not finished yet. */
+  current: ServerResponse | undefined;
+  /** Pipelined requests that wait for the current response. */
+  readonly waiting: { readonly req: IncomingMessage; readonly res: ServerResponse }[];
+}
+
 export interface HttpServerOptions {
   readonly handle: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
   readonly limits: Limits;
+  /** For requests that wait on their connection. */
+  readonly unauthenticated: MemoryBudget;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
   /** The max-age of Strict-Transport-Security (RFC 6797). 0 for connections without TLS, and to send no such header. */
@@ -31,9 +45,8 @@ export interface HttpServer {
 
 /** An HTTP/1.1 server that does not listen: the connections are passed to `accept`. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { handle, limits, serviceDomain, newRequestId, hstsSeconds = 0 } = options;
-  /** Every open connection, with the response that is not finished yet. */
-  const connections = new Map<Socket, ServerResponse | undefined>();
+  const { handle, limits, unauthenticated, serviceDomain, newRequestId, hstsSeconds = 0 } = options;
+  const connections = new Map<Duplex, Connection>();
   let isStopping = false;
 
   const server = createServer(
@@ -48,28 +61,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       requireHostHeader: false,
     },
     (req, res) => {
-      connections.set(req.socket, res);
-      res.on('close', finished);
-      if (isStopping) res.setHeader('connection', 'close');
-      if (hstsSeconds > 0 && !isLocalhost(req.headers.host)) {
-        res.setHeader('strict-transport-security', `max-age=${hstsSeconds}`);
-      }
-      if (req.headers.host === undefined && req.httpVersion === '1.1') {
-        const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
-        res.writeHead(400, {
-          connection: 'close',
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-          'x-content-type-options': 'nosniff',
-        });
-        res.end(body);
-      } else {
-        handle(
-          req,
-          res,
-          startBodyTimeout(req, limits.requestMs, () => refuse(requestTimeout, req.socket)),
-        );
-      }
+      const connection = connections.get(req.socket);
+      if (connection === undefined) return;
+      if (connection.current === undefined && connection.waiting.length === 0) start(connection, req, res);
+      else enqueue(connection, req, res);
     },
   );
   server.on('clientError', refuse);
@@ -77,27 +72,86 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.emit('listening');
 
   function accept(socket: Socket): void {
-    connections.set(socket, undefined);
+    connections.set(socket, { current: undefined, waiting: [] });
     socket.on('close', closed);
     server.emit('connection', socket);
   }
 
   function closed(this: Socket): void {
+    const connection = connections.get(this);
     connections.delete(this);
+    if (connection) discardWaiting(connection);
   }
 
+  function start(connection: Connection, req: IncomingMessage, res: ServerResponse): void {
+    connection.current = res;
+    res.on('close', finished);
+    if (isStopping) res.setHeader('connection', 'close');
+    if (hstsSeconds > 0 && !isLocalhost(req.headers.host)) {
+      res.setHeader('strict-transport-security', `max-age=${hstsSeconds}`);
+    }
+    if (req.headers.host === undefined && req.httpVersion === '1.1') {
+      const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
+      res.writeHead(400, {
+        connection: 'close',
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'x-content-type-options': 'nosniff',
+      });
+      res.end(body);
+    } else {
+      handle(
+        req,
+        res,
+        startBodyTimeout(req, limits.requestMs, () => refuse(requestTimeout, req.socket)),
+      );
+    }
+  }
+
+  /** Node passes on all requests of the bytes it has read, even if the client takes no response. */
+  function enqueue(connection: Connection, req: IncomingMessage, res: ServerResponse): void {
+    const { socket } = req;
+    if (socket.destroyed) return;
+    if (connection.waiting.length >= limits.pipelinedRequests || unauthenticated.isExceeded) {
+      // The client has to repeat the requests without a response: RFC 9112 section 9.3.2.
+      socket.destroy();
+      return;
+    }
+    unauthenticated.charge(PARSED_REQUEST_BYTES);
+    connection.waiting.push({ req, res });
+    socket.pause();
+  }
+
+  function startNext(connection: Connection): void {
+    const next = connection.waiting.shift();
+    if (next === undefined) return;
+    unauthenticated.release(PARSED_REQUEST_BYTES);
+    if (next.req.socket.destroyed) return;
+    if (connection.waiting.length === 0) next.req.socket.resume();
+    start(connection, next.req, next.res);
+  }
+
+  function discardWaiting({ waiting }: Connection): void {
+    unauthenticated.release(waiting.length * PARSED_REQUEST_BYTES);
+    waiting.length = 0;
+  }
+
+  /** Called when the socket has taken the last byte of a response. */
   function finished(this: ServerResponse): void {
     const { socket } = this.req;
-    if (connections.get(socket) !== this) return;
-    connections.set(socket, undefined);
+    const connection = connections.get(socket);
+    if (connection?.current !== this) return;
+    connection.current = undefined;
     if (isStopping) socket.destroySoon();
+    // Not at once, so that a long queue of one connection does not delay the others.
+    else if (connection.waiting.length > 0) setImmediate(startNext, connection);
   }
 
   /** Responds to bytes that are not a valid request. */
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     // Already refused: further bytes of the client are discarded.
     if (socket.writableEnded) return;
-    if (!socket.writable || error.code === 'ECONNRESET' || connections.get(socket as Socket)?.headersSent) {
+    if (!socket.writable || error.code === 'ECONNRESET' || connections.get(socket)?.current?.headersSent) {
       socket.destroy();
       return;
     }
@@ -116,9 +170,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   function stop(): void {
     isStopping = true;
-    for (const [socket, response] of connections) {
-      if (response === undefined) socket.destroySoon();
-      else if (!response.headersSent) response.setHeader('connection', 'close');
+    for (const [socket, { current }] of connections) {
+      if (current === undefined) (socket as Socket).destroySoon();
+      else if (!current.headersSent) current.setHeader('connection', 'close');
     }
   }
 

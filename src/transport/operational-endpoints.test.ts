@@ -4,12 +4,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { ApiError, Code } from '../base/errors.ts';
-import { createMetrics } from '../base/metrics.ts';
+import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { createOperationalEndpoints } from './operational-endpoints.ts';
 
 /** Serves the operational endpoints, and 404 for other paths. */
-async function serve(t: TestContext, ready: () => Promise<void> = async () => {}, metrics = createMetrics()) {
-  const handle = createOperationalEndpoints({ ready, metrics });
+async function serve(
+  t: TestContext,
+  ready: () => Promise<void> = async () => {},
+  metrics: Pick<Metrics, 'contentType' | 'text'> = createMetrics(),
+  showDetails = true,
+) {
+  const handle = createOperationalEndpoints({ ready, metrics, showDetails });
   const server = createServer((req, res) => {
     if (!handle(req, res)) res.writeHead(404).end();
   }).listen(0, '127.0.0.1');
@@ -73,6 +78,37 @@ test('/metrics responds in the Prometheus text format', async (t) => {
   assert.equal(response.status, 200);
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
   assert.match(await response.text(), /^wharf_requests_total\{.*\} 1$/m);
+});
+
+test('the metrics are collected once for all requests of a second', async (t) => {
+  let collected = 0;
+  const request = await serve(t, undefined, { contentType: 'text/plain', text: async () => `${++collected}` });
+  const responses = await Promise.all(Array.from({ length: 20 }, () => request('/metrics')));
+  assert.deepEqual(new Set(await Promise.all(responses.map((response) => response.text()))), new Set(['1']));
+});
+
+test('the database is asked once for all requests that wait for it', async (t) => {
+  const database = Promise.withResolvers<void>();
+  let asked = 0;
+  const request = await serve(t, () => {
+    asked++;
+    return database.promise;
+  });
+  const pending = Array.from({ length: 20 }, () => request('/readyz'));
+  await request('/healthz');
+  database.resolve();
+  for (const response of await Promise.all(pending)) assert.equal(response.status, 200);
+  assert.ok(asked < 20, `${asked} times`);
+});
+
+test('without details, /readyz gives no reason and /metrics says which setting serves them', async (t) => {
+  const request = await serve(t, () => Promise.reject(new Error('no database')), undefined, false);
+  const ready = await request('/readyz');
+  assert.equal(ready.status, 503);
+  assert.deepEqual(await ready.json(), { status: 'unavailable' });
+  const metrics = await request('/metrics');
+  assert.equal(metrics.status, 404);
+  assert.match(await metrics.text(), /WHARF_OPERATIONS_LISTEN/);
 });
 
 test('HEAD is GET without the body, and other methods are refused', async (t) => {

@@ -2,11 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { Log } from '../base/log.ts';
+import { createMemoryBudget, type MemoryBudget } from '../base/memory-budget.ts';
 import type { BodyTimeout } from './body-timeout.ts';
+import { createConnectionCounter } from './connection-counter.ts';
 import { createHttpServer } from './http-server.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { detectProtocol, type Protocol } from './protocol-detection.ts';
 import type { TlsPair } from './tls-files.ts';
+import { closeUnreadConnections } from './unread-connections.ts';
 
 const STOP_GRACE_MS = 10_000;
 
@@ -22,6 +25,8 @@ export interface ProtocolRouterOptions {
   /** With TLS, how long browsers use only https for this host. 0 sends no such header. */
   readonly hstsSeconds?: number;
   readonly limits?: Limits;
+  /** Shared by all that reads requests which are not yet authenticated. */
+  readonly unauthenticated?: MemoryBudget;
   readonly serviceDomain: string;
   readonly newRequestId: () => string;
   readonly log: Log;
@@ -39,15 +44,19 @@ export interface ProtocolRouter {
 /** Serves HTTP/1.1 and gRPC on the connections of one port. */
 export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRouter {
   const { grpc, tls, hstsSeconds = 0, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
+  const { unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
   const http = createHttpServer({
     handle: options.http,
     limits,
+    unauthenticated,
     serviceDomain,
     newRequestId,
     hstsSeconds: tls ? hstsSeconds : 0,
   });
   /** All open connections, including those in a TLS handshake. */
   const open = new Set<Socket>();
+  const counter = createConnectionCounter(limits, log);
+  const unreadTimer = closeUnreadConnections(open, limits.unreadMs, log);
   /** Connections whose protocol is not detected yet. */
   const undetected = new Set<Socket>();
   let stopped: Promise<void> | undefined;
@@ -56,6 +65,10 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   const secure = tls && createTls(tls);
 
   function accept(socket: Socket): void {
+    if (!counter.admit(socket)) {
+      socket.destroy();
+      return;
+    }
     open.add(socket);
     watch(socket);
     if (secure) secure.emit('connection', socket);
@@ -132,6 +145,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     }, graceMs);
     await grpc.stop(closing);
     clearTimeout(timer);
+    clearInterval(unreadTimer);
   }
 
   return {

@@ -37,6 +37,9 @@ export interface TestServer extends ProtocolRouter {
 export interface TestServerOptions {
   readonly http?: (req: IncomingMessage, res: ServerResponse) => void;
   readonly call?: Dispatch;
+  /** Every caller is authenticated by default. */
+  readonly authenticate?: (authorization: string | undefined) => unknown;
+  readonly isReflectionPublic?: boolean;
   readonly tls?: boolean;
   readonly limits?: Limits;
   readonly files?: readonly DescFile[];
@@ -67,6 +70,9 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
       methods: methodTable(contract),
       files: () => files,
       call,
+      authenticate: options.authenticate ?? (() => {}),
+      isReflectionPublic: options.isReflectionPublic ?? true,
+      ...(limits && { limits }),
       ...(maxMessageBytes && { maxMessageBytes }),
       ...(maxListBytes && { maxListBytes }),
       ...(maxConnectionMs && { maxConnectionMs }),

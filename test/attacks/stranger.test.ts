@@ -1,2 +1,4 @@
 // Attacks of a client without any credentials.
 import './stranger/expensive-requests.ts';
+import './stranger/pipelined-requests.ts';
+import './stranger/unfinished-messages.ts';

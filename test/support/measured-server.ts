@@ -51,6 +51,7 @@ export async function startMeasuredServer(
   return {
     url,
     organization,
+    operationsUrl: undefined,
     token: await mintOwnerToken(dataDir),
     dataLocation,
     longestBlock,

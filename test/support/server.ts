@@ -2,11 +2,12 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { Log } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config.ts';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
-import { type Server, startServer } from '../../src/main.ts';
+import { type Server, type StartOptions, startServer } from '../../src/main.ts';
 import type { Database, DataLocation } from './databases.ts';
 
 export interface TestServer {
   readonly url: string;
+  readonly operationsUrl: string | undefined;
   /** The uid of the organization that the first start created. */
   readonly organization: string;
   /** A bearer token of the owner. */
@@ -22,6 +23,7 @@ export interface TestServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly log?: Log;
+  readonly limits?: StartOptions['limits'];
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -33,12 +35,21 @@ export async function startTestServer(database: Database, options: TestServerOpt
 
 /** Starts a server in this process on a free port, on existing data. */
 export async function startServerOn(dataLocation: DataLocation, options: TestServerOptions = {}): Promise<TestServer> {
-  const { env = {}, clock, log = silentLog } = options;
-  const flags = { listen: '127.0.0.1:0', data: dataLocation.dataDir, databaseUrl: dataLocation.databaseUrl };
-  const server: Server = await startServer(loadConfig(flags, env), { log, ...(clock && { clock }) });
+  const { env = {}, clock, log = silentLog, limits } = options;
+  const flags = {
+    listen: env.WHARF_LISTEN ?? '127.0.0.1:0',
+    data: dataLocation.dataDir,
+    databaseUrl: dataLocation.databaseUrl,
+  };
+  const server: Server = await startServer(loadConfig(flags, env), {
+    log,
+    ...(clock && { clock }),
+    ...(limits && { limits }),
+  });
   const stop = () => server.stop();
   return {
     url: server.url,
+    operationsUrl: server.operationsUrl,
     organization: server.organization.uid,
     token: await mintOwnerToken(dataLocation.dataDir, clock ? { clock } : {}),
     dataLocation,

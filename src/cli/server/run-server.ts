@@ -1,10 +1,10 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Config } from '../../config.ts';
-import type { StartOptions } from '../../main.ts';
+import type { PortPurpose, StartOptions } from '../../main.ts';
 import { errorMessage, rootCause } from '../error-message.ts';
 import type { StartedServer } from './banner.ts';
-import { createConnectionBalancer } from './connection-balancer.ts';
+import { type Backend, type ConnectionBalancer, createConnectionBalancer } from './connection-balancer.ts';
 import { stopOnSignals } from './signals.ts';
 import { superviseWorkers, type Worker } from './supervisor.ts';
 import { metricsOfAllWorkers } from './worker-metrics.ts';
@@ -29,27 +29,52 @@ export async function startInProcess(config: Config, log: Log, options: StartOpt
 
 /** Serves in several worker processes. This process accepts the connections and supervises the workers. */
 export async function startWorkers(config: Config, log: Log): Promise<RunningServer> {
-  const balancer = await createConnectionBalancer(config.listen).catch((error: unknown) => {
+  const balancers = await openBalancers(config).catch((error: unknown) => {
     throw new Error(startFailureMessage(error, config));
   });
+  const close = (): void => balancers.forEach(({ balancer }) => void balancer.close());
   const fork = (): Worker<StartedServer> => {
-    const worker = forkWorker<StartedServer>(balancer.port);
-    void worker.started.then(
-      () => balancer.add(worker),
-      () => {},
-    );
-    void worker.ended.then(() => balancer.remove(worker));
+    const ports = Object.fromEntries(balancers.map(({ purpose, balancer }) => [purpose, balancer.port]));
+    const worker = forkWorker<StartedServer>(ports);
+    for (const { purpose, balancer } of balancers) {
+      const backend: Backend = { handOver: (socket) => worker.handOver(socket, purpose) };
+      void worker.started.then(
+        () => balancer.add(backend),
+        () => {},
+      );
+      void worker.ended.then(() => balancer.remove(backend));
+    }
     return worker;
   };
   try {
     const { started, stop } = await superviseWorkers({ count: config.workers, fork, log, clock: systemClock });
     const closeAndStop = (): Promise<void> => {
-      balancer.close();
+      close();
       return stop();
     };
     return { started, stop: closeAndStop };
   } catch (error) {
-    balancer.close();
+    close();
+    throw error;
+  }
+}
+
+interface PurposeBalancer {
+  readonly purpose: PortPurpose;
+  readonly balancer: ConnectionBalancer;
+}
+
+async function openBalancers({ listen, operationsListen }: Config): Promise<readonly PurposeBalancer[]> {
+  const main = await createConnectionBalancer(listen);
+  if (!operationsListen) return [{ purpose: 'main', balancer: main }];
+  try {
+    const operations = await createConnectionBalancer(operationsListen);
+    return [
+      { purpose: 'main', balancer: main },
+      { purpose: 'operations', balancer: operations },
+    ];
+  } catch (error) {
+    main.close();
     throw error;
   }
 }
@@ -72,14 +97,20 @@ export async function runWorker(config: Config, log: Log): Promise<void> {
 /** Says why a start failed and which setting to change. */
 export function startFailureMessage(
   error: unknown,
-  { listen, databaseUrl }: Pick<Config, 'listen' | 'databaseUrl'>,
+  config: Pick<Config, 'listen' | 'databaseUrl'> & Partial<Pick<Config, 'operationsListen'>>,
 ): string {
-  const { code, syscall, hostname } = rootCause(error) as { code?: string; syscall?: string; hostname?: string };
+  const cause = rootCause(error) as { code?: string; syscall?: string; hostname?: string; port?: number };
+  const { code, syscall, hostname, port } = cause;
+  const { operationsListen, databaseUrl } = config;
+  const isOperations = operationsListen !== undefined && port === operationsListen.port;
+  const [listen, variable] = isOperations
+    ? [operationsListen, 'WHARF_OPERATIONS_LISTEN']
+    : [config.listen, 'WHARF_LISTEN'];
   if (code === 'EADDRINUSE') {
-    return `port ${listen.port} is used by another program: set WHARF_LISTEN to another port, such as 127.0.0.1:0 for any free one`;
+    return `port ${listen.port} is used by another program: set ${variable} to another port, such as 127.0.0.1:0 for any free one`;
   }
   if (syscall === 'listen' || (hostname !== undefined && hostname === listen.host)) {
-    return `cannot listen at ${listen.host}:${listen.port} (${code}): set WHARF_LISTEN to an address of this machine, such as 127.0.0.1:8080`;
+    return `cannot listen at ${listen.host}:${listen.port} (${code}): set ${variable} to an address of this machine, such as 127.0.0.1:8080`;
   }
   // During a start only the database is connected to.
   if (databaseUrl && code && /^(?:ECONN|ENOTFOUND|EAI_|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code)) {

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { type Metrics, type MetricsSnapshot, mergeSnapshots } from '../../base/metrics.ts';
+import { shareResult } from '../../base/share-result.ts';
 
 /**
  * A request for /metrics reaches one of the workers, which must return the sum of all of them. It sends `requestAll` to
@@ -10,6 +11,9 @@ type MetricsMessage =
   | { readonly metrics: 'request'; readonly id: number }
   | { readonly metrics: 'snapshot'; readonly id: number; readonly snapshot: MetricsSnapshot }
   | { readonly metrics: 'all'; readonly id: number; readonly snapshots: readonly MetricsSnapshot[] };
+
+/** How long the supervisor uses the snapshots of all workers. */
+const SNAPSHOTS_AGE_MS = 1_000;
 
 /** A worker that does not respond in this time is left out. */
 const SNAPSHOT_TIMEOUT_MS = 1_000;
@@ -43,14 +47,22 @@ export function metricsOfAllWorkers(own: Metrics): Pick<Metrics, 'contentType' |
   };
 }
 
-/** Runs in the supervisor: collects the metrics of all workers when `worker` requests them. */
-export function relayMetrics(worker: Worker, allWorkers: () => readonly Worker[]): void {
-  worker.on('message', async (message: unknown) => {
-    if (!isMetricsMessage(message) || message.metrics !== 'requestAll') return;
+/**
+ * Runs in the supervisor: returns a function that sends the metrics of all workers to a worker whenever it requests
+ * them. Requests of several workers share the snapshots.
+ */
+export function createMetricsRelay(allWorkers: () => readonly Worker[]): (worker: Worker) => void {
+  const snapshotsOfAll = shareResult(async () => {
     const responses = await Promise.all(allWorkers().map(requestSnapshot));
-    const snapshots = responses.filter((snapshot) => snapshot !== undefined);
-    if (worker.isConnected()) worker.send({ metrics: 'all', id: message.id, snapshots } satisfies MetricsMessage);
-  });
+    return responses.filter((snapshot) => snapshot !== undefined);
+  }, SNAPSHOTS_AGE_MS);
+  return (worker) => {
+    worker.on('message', async (message: unknown) => {
+      if (!isMetricsMessage(message) || message.metrics !== 'requestAll') return;
+      const snapshots = await snapshotsOfAll();
+      if (worker.isConnected()) worker.send({ metrics: 'all', id: message.id, snapshots } satisfies MetricsMessage);
+    });
+  };
 }
 
 let snapshotRequests = 0;

@@ -1,29 +1,36 @@
 import cluster from 'node:cluster';
 import type { Socket } from 'node:net';
+import type { PortPurpose } from '../../main.ts';
 import type { Port } from '../../transport/port.ts';
-import type { Backend } from './connection-balancer.ts';
 import type { Worker } from './supervisor.ts';
-import { relayMetrics } from './worker-metrics.ts';
+import { createMetricsRelay } from './worker-metrics.ts';
 
 /** Whether this process is a worker of a supervisor. */
 export const isWorker = cluster.isWorker;
 
-/** The variable that tells a worker the port of the supervisor. */
-const PORT_VARIABLE = 'WHARF_WORKER_PORT';
+/** The variables that tell a worker the ports of the supervisor. */
+const PORT_VARIABLES = { main: 'WHARF_WORKER_PORT', operations: 'WHARF_WORKER_OPERATIONS_PORT' } as const;
 
 /** Sent by the supervisor with the socket of a connection. The worker acknowledges the number of the connection. */
-type Handover = { readonly connection: number };
+type Handover = { readonly connection: number; readonly purpose: PortPurpose };
 type Acknowledgement = { readonly acknowledged: number };
 /** Sent by a worker once. */
 type StartResult<T> = { readonly started: T } | { readonly failed: string };
 
-export interface WorkerProcess<T> extends Worker<T>, Backend {}
+export interface WorkerProcess<T> extends Worker<T> {
+  handOver(socket: Socket, purpose: PortPurpose): void;
+}
 
 let connections = 0;
 
+const relayMetrics = createMetricsRelay(() => Object.values(cluster.workers ?? {}).filter((one) => one !== undefined));
+
 /** Starts a worker: a process with the command line and the V8 flags of this one. */
-export function forkWorker<T>(port: number): WorkerProcess<T> {
-  const worker = cluster.fork({ [PORT_VARIABLE]: port });
+export function forkWorker<T>(ports: Readonly<Partial<Record<PortPurpose, number>>>): WorkerProcess<T> {
+  const worker = cluster.fork({
+    [PORT_VARIABLES.main]: ports.main,
+    ...(ports.operations !== undefined && { [PORT_VARIABLES.operations]: ports.operations }),
+  });
   const started = Promise.withResolvers<T>();
   const ended = Promise.withResolvers<string>();
   const unacknowledged = new Map<number, Socket>();
@@ -43,17 +50,17 @@ export function forkWorker<T>(port: number): WorkerProcess<T> {
     // Closes the connections that the worker did not acknowledge. Their clients see the close and can reconnect.
     unacknowledged.forEach(release);
   });
-  relayMetrics(worker, () => Object.values(cluster.workers ?? {}).filter((one) => one !== undefined));
+  relayMetrics(worker);
   return {
     pid: worker.process.pid ?? 0,
     started: started.promise,
     ended: ended.promise,
     stop: () => void worker.process.kill('SIGTERM'),
-    handOver(socket) {
+    handOver(socket, purpose) {
       const connection = ++connections;
       unacknowledged.set(connection, socket);
       // Stays open here until the worker acknowledges it. Otherwise a worker that ends now would leave it open forever.
-      worker.process.send({ connection } satisfies Handover, socket, { keepOpen: true }, () => {});
+      worker.process.send({ connection, purpose } satisfies Handover, socket, { keepOpen: true }, () => {});
     },
   };
 }
@@ -64,12 +71,12 @@ export const reportStart = <T>(result: StartResult<T>): Promise<void> =>
     process.send?.(result, undefined, undefined, () => resolve());
   });
 
-/** The port of the supervisor, which hands its connections over to this worker. */
-export const openSupervisorPort = async (): Promise<Port> => ({
-  port: Number(process.env[PORT_VARIABLE]),
+/** A port of the supervisor, which hands its connections over to this worker. */
+export const openSupervisorPort = async (purpose: PortPurpose): Promise<Port> => ({
+  port: Number(process.env[PORT_VARIABLES[purpose]]),
   serve(accept) {
     process.on('message', (message: Handover | object, socket?: Socket) => {
-      if (!('connection' in message)) return;
+      if (!('connection' in message) || message.purpose !== purpose) return;
       process.send?.({ acknowledged: message.connection } satisfies Acknowledgement);
       // A client may close its side of the connection and still wait for the response.
       if (socket) accept(Object.assign(socket, { allowHalfOpen: true }));

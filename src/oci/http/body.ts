@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { createByteCollector } from '../../base/byte-collector.ts';
+import type { MemoryBudget } from '../../base/memory-budget.ts';
 import { OciError } from '../errors.ts';
 
 /** The declared length of a body; undefined with chunked transfer encoding. */
@@ -9,24 +11,37 @@ export function lengthOf({ headers }: IncomingMessage): number | undefined {
 
 export const hasBody = (req: IncomingMessage): boolean => lengthOf(req) !== 0;
 
-/** Reads a body of at most `limit` bytes. */
-export async function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = new OciError('SIZE_INVALID', `the body must not exceed ${limit} bytes`, { status: 413 });
-  if ((lengthOf(req) ?? 0) > limit) throw tooLarge;
-  const chunks: Buffer[] = [];
-  let size = 0;
+/** Reads a body of at most `limit` bytes. A `budget` is for bodies whose senders are not authenticated. */
+export async function readBody(req: IncomingMessage, limit: number, budget?: MemoryBudget): Promise<Buffer> {
+  const length = lengthOf(req);
+  if ((length ?? 0) > limit) throw tooLarge(limit);
+  const collector = createByteCollector();
+  let charged = 0;
   try {
     // The request is not destroyed after an early exit, because the response uses the same socket.
     for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > limit) throw tooLarge;
-      chunks.push(chunk);
+      if (collector.size + chunk.length > limit) throw tooLarge(limit);
+      collector.add(chunk);
+      if (budget === undefined || collector.size === length) continue;
+      charged += chunk.length;
+      budget.charge(chunk.length);
+      if (budget.isExceeded) throw tooManyBodies();
     }
   } catch (error) {
-    throw error === tooLarge ? error : new OciError('SIZE_INVALID', 'the body ended early', { status: 408 });
+    throw error instanceof OciError ? error : new OciError('SIZE_INVALID', 'the body ended early', { status: 408 });
+  } finally {
+    budget?.release(charged);
   }
-  return Buffer.concat(chunks, size);
+  return collector.bytes();
 }
+
+const tooLarge = (limit: number): OciError =>
+  new OciError('SIZE_INVALID', `the body must not exceed ${limit} bytes`, { status: 413 });
+
+const tooManyBodies = (): OciError =>
+  new OciError('TOOMANYREQUESTS', 'the server is receiving too many requests that are not authenticated; try again', {
+    headers: { 'retry-after': '1' },
+  });
 
 /**
  * Frees the memory of a chunk that is no longer used. To the garbage collector a chunk is a small object, although 64 KiB

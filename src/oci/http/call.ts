@@ -9,6 +9,8 @@ export interface BodyTimeout {
   suspend(): void;
   /** Starts it again from zero. */
   resume(): void;
+  /** Starts it again from zero, with a smaller limit. */
+  shorten(limitMs: number): void;
 }
 
 /** An authenticated request, as handlers get it. */

@@ -6,7 +6,7 @@ import type { Reader } from '../../store/store.ts';
 import type { Challenges } from '../auth/challenge.ts';
 import type { Credential, ReadCredential } from '../auth/credentials.ts';
 import { organizationsOf } from '../auth/organizations.ts';
-import { readForm } from '../auth/token-form.ts';
+import { type FormLimits, readForm } from '../auth/token-form.ts';
 import { asOciError, codeOf, errorBody, OciError } from '../errors.ts';
 import { segmentsOf } from '../names.ts';
 import type { BodyTimeout, OciCall, OciResponse } from './call.ts';
@@ -31,6 +31,7 @@ export interface HandlerOptions {
   readonly requestIdOf: (req: IncomingMessage) => string;
   /** How long a client may read nothing of a response. */
   readonly stallMs: number;
+  readonly formLimits: FormLimits;
   readonly clock: Clock;
   readonly observer: CallObserver;
 }
@@ -43,7 +44,7 @@ const UNKNOWN_METHOD: Pick<Method, 'id' | 'routes'> = { id: 'oci/unknown', route
 
 /** Serves the registry paths: finds the endpoint, authenticates the caller, and turns every error into an OCI error. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { endpoints, db, readCredential, challenges, requestIdOf, stallMs, clock, observer } = options;
+  const { endpoints, db, readCredential, challenges, requestIdOf, stallMs, formLimits, clock, observer } = options;
 
   function find(route: Route | undefined, verb: string): Endpoint<Route> | undefined {
     if (!route) return undefined;
@@ -62,7 +63,7 @@ export function createHandler(options: HandlerOptions): Handler {
     if ('name' in route) segmentsOf(route.name);
     const verb = req.method ?? '';
     const isForm = route.kind === 'token' && verb === 'POST';
-    const { authorization, query } = isForm ? await readForm(req) : readUrl(req);
+    const { authorization, query } = isForm ? await readForm(req, bodyTimeout, formLimits) : readUrl(req);
     const credential = await identify(authorization, route, query, () => challenges.at(route, verb, query));
     const { method } = endpoint;
     return endpoint.handle({ method, ...credential, authorization, now: clock(), db, req, query, bodyTimeout }, route);

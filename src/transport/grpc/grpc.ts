@@ -1,3 +1,4 @@
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { DescFile, Message } from '@bufbuild/protobuf';
 import {
@@ -12,10 +13,12 @@ import {
 import { ApiError, Code } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { chain, type MaybePromise } from '../../base/maybe-promise.ts';
-import type { Method } from '../../contract/method.ts';
+import { createMemoryBudget, type MemoryBudget } from '../../base/memory-budget.ts';
+import { type Method, needsAuthentication } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
+import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -23,10 +26,20 @@ import { encodeMessage } from './encode-message.ts';
 import { grpcStatusOf } from './error-metadata.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
+import { guardRequests, messageTooLarge, type RequestRules } from './request-guard.ts';
 
 export interface GrpcServerOptions {
   readonly methods: readonly Method[];
   readonly call: Dispatch;
+  /** Throws if the caller who sent this `authorization` value cannot be authenticated. */
+  readonly authenticate: (authorization: string | undefined) => MaybePromise<unknown>;
+  /** Whether reflection works without a token. */
+  readonly isReflectionPublic: boolean;
+  /** The services that health checks know, besides those of `methods`. */
+  readonly healthServices?: readonly string[];
+  readonly limits?: Limits;
+  /** Shared by all that reads requests which are not yet authenticated. */
+  readonly unauthenticated?: MemoryBudget;
   /** The files that reflection returns. */
   readonly files: () => readonly DescFile[];
   readonly serviceDomain: string;
@@ -50,7 +63,8 @@ type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
 /** Serves every method of the table over gRPC, and also reflection and health checks. */
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
-  const { methods, files, call: dispatch, serviceDomain, newRequestId, log } = options;
+  const { methods, files, call: dispatch, authenticate, serviceDomain, newRequestId, log } = options;
+  const { limits = defaultLimits, unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
   // The library would print header values that it cannot parse, among them possibly a token.
   setLogVerbosity(logVerbosity.NONE);
@@ -64,18 +78,83 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     'grpc.enable_channelz': 0,
   });
 
+  const methodsByPath = new Map<string, Method>();
   for (const method of methods) {
+    const path = `/${method.id}`;
+    methodsByPath.set(path, method);
     const { output } = method.desc;
     const newList = soleListField(output) && (() => collectList(output, maxListBytes));
     const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => handle(method, call, respond, newList?.());
     // Requests are decoded later: with an error in a deserializer the library would respond INTERNAL.
-    if (!server.register(`/${method.id}`, handler, unchanged, unchanged, 'unary')) {
+    if (!server.register(path, handler, unchanged, unchanged, 'unary')) {
       throw new Error(`${method.id} is registered twice`);
     }
   }
-  addReflection(server, files);
-  const health = addHealth(server, new Set(methods.map(({ id }) => id.slice(0, id.indexOf('/')))));
+  const reflectionPaths = addReflection(server, files, {
+    authorize: (authorization) => (options.isReflectionPublic ? undefined : authenticate(authorization)),
+    statusOf: (error, requestId) => grpcStatusOf(error, { domain: undefined, serviceDomain, requestId }),
+    newRequestId,
+  });
+  const services = methods.map(({ id }) => id.slice(0, id.indexOf('/')));
+  const health = addHealth(server, new Set([...services, ...(options.healthServices ?? [])]));
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const guard = guardRequests(http2ServerOf(server), {
+    ...{ limits, unauthenticated, maxMessageBytes },
+    rulesOf(path) {
+      const method = methodsByPath.get(path);
+      if (method) return needsAuthentication(method) ? AUTHENTICATED : PUBLIC;
+      return reflectionPaths.has(path) ? STREAM : undefined;
+    },
+    authenticate: authenticateEarly,
+    refuse: sendError,
+  });
+
+  /** Responds before the library has read the request. */
+  function sendError(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, thrown: unknown): void {
+    const requestId = requestIdOf((name) => headers[name]?.toString(), newRequestId);
+    const domain = methodsByPath.get(headers[':path'] ?? '')?.domain;
+    const error = asApiError(thrown, { requestId, method: headers[':path'] });
+    const { code, details, metadata } = grpcStatusOf(error, { domain, serviceDomain, requestId });
+    const status = { 'grpc-status': code, 'grpc-message': encodeURI(details) };
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc+proto', ...status, ...metadata.toHttp2Headers() },
+      { endStream: true },
+    );
+  }
+
+  /** Authenticates a caller before the library has read the request. */
+  function authenticateEarly(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): MaybePromise<unknown> {
+    try {
+      const result = authenticate(headers.authorization);
+      return result instanceof Promise ? result.catch(() => failWithoutMessage(stream, headers)) : result;
+    } catch {
+      return failWithoutMessage(stream, headers);
+    }
+  }
+
+  /** Runs the steps of a call that come before its message is read, so that it is logged and counted as any other. */
+  function failWithoutMessage(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): MaybePromise<unknown> {
+    const method = methodsByPath.get(headers[':path'] ?? '');
+    if (method === undefined) throw new Error(`no method at ${headers[':path']}`);
+    return dispatch({
+      ...{ method, wire: 'grpc', authorization: headers.authorization },
+      requestId: requestIdOf((name) => headers[name]?.toString(), newRequestId),
+      peer: {
+        address: stream.session?.socket.remoteAddress ?? '',
+        userAgent: headers['user-agent'] ?? '',
+      },
+      signal: createCancellation().signal,
+      read() {
+        throw new ApiError(Code.UNAVAILABLE, 'Unavailable: the caller could not be authenticated; try again');
+      },
+    });
+  }
+
+  function asApiError(error: unknown, fields: object): ApiError {
+    if (error instanceof ApiError) return error;
+    log.error({ error, ...fields }, 'call failed');
+    return new ApiError(Code.INTERNAL, 'Internal: the call failed');
+  }
 
   function handle(
     method: Method,
@@ -91,8 +170,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       headers.set(name, value);
     };
     const fail = (error: unknown): void => {
-      if (!(error instanceof ApiError)) log.error({ error, requestId, method: method.id }, 'call failed');
-      const apiError = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the call failed');
+      const apiError = asApiError(error, { requestId, method: method.id });
       respond(grpcStatusOf(apiError, { domain: method.domain, serviceDomain, requestId }));
     };
     const send = (response: Buffer): void => {
@@ -101,6 +179,10 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       trailer.set('x-request-id', requestId);
       respond(null, response, trailer);
     };
+    if (call.request.length > limits.publicRequestBytes && !needsAuthentication(method)) {
+      fail(messageTooLarge(limits.publicRequestBytes));
+      return;
+    }
     const encode = (message: Message) => (list ? list.end(message) : encodeMessage(method.desc.output, message));
     let response: MaybePromise<Buffer>;
     try {
@@ -123,6 +205,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     accept: connections.injectConnection,
     async stop(closed) {
       health.stop();
+      guard.stop();
       // Its callback is not awaited: it is sometimes never called when a client disconnects at this moment.
       server.tryShutdown(() => {});
       await closed;
@@ -132,6 +215,18 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
 }
 
 const unchanged = (bytes: Buffer): Buffer => bytes;
+
+const AUTHENTICATED: RequestRules = { needsAuthentication: true, isStream: false };
+const PUBLIC: RequestRules = { needsAuthentication: false, isStream: false };
+const STREAM: RequestRules = { needsAuthentication: false, isStream: true };
+
+/** The HTTP/2 server of the only connection injector. The library has no other way to its sessions and streams. */
+function http2ServerOf(server: Server): Http2Server {
+  const { http2Servers } = server as unknown as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> };
+  const [http2Server] = http2Servers?.keys() ?? [];
+  if (http2Server === undefined) throw new Error('this version of @grpc/grpc-js does not have http2Servers');
+  return http2Server;
+}
 
 function incomingCall(
   method: Method,

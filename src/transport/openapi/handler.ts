@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gzip as gzipCallback } from 'node:zlib';
+import { runInSlices } from '../../base/run-in-slices.ts';
 import type { Method } from '../../contract/method.ts';
+
+const gzip = promisify(gzipCallback);
 
 export interface DocsHandlerOptions {
   readonly methods: readonly Method[];
@@ -25,8 +29,9 @@ export function createDocsHandler({
 }: DocsHandlerOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
   // The code is loaded on the first request, because most servers never receive one.
   const document = lazy(async () => {
-    const { openapi } = await import('./document.ts');
-    return resource(JSON.stringify(openapi(methods, { serverUrl: serviceUrl, version })), {
+    const { openapiSteps } = await import('./document.ts');
+    const description = await runInSlices(openapiSteps(methods, { serverUrl: serviceUrl, version }));
+    return resource(JSON.stringify(description), {
       'content-type': 'application/json; charset=utf-8',
       'access-control-allow-origin': '*',
     });
@@ -65,13 +70,13 @@ function lazy(build: () => Promise<Resource>): () => Promise<Resource> {
   };
 }
 
-function resource(text: string, headers: Record<string, string>): Resource {
+async function resource(text: string, headers: Record<string, string>): Promise<Resource> {
   const plain = Buffer.from(text);
   // A tag for both encodings must be weak; RFC 9110, section 8.8.1.
   const etag = `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
   return {
     plain,
-    gzip: gzipSync(plain),
+    gzip: await gzip(plain),
     etag,
     headers: {
       ...headers,

@@ -1,24 +1,31 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { createByteCollector } from '../../base/byte-collector.ts';
 import { invalid } from '../../base/errors.ts';
+import type { MemoryBudget } from '../../base/memory-budget.ts';
 import { decodeUtf8 } from '../../contract/json/parse.ts';
 import type { Route } from '../../contract/method.ts';
 import { clientDisconnected } from '../cancellation.ts';
-import { bodyTooLarge } from './http-error.ts';
+import { bodyTooLarge, tooManyBodies } from './http-error.ts';
 import type { Body } from './read-request.ts';
 import { takesForm } from './read-request.ts';
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/**
- * Reads a body of at most `maxBytes`, before and after decompression. Invalid headers are refused before it is read.
- */
-export async function readBody(req: IncomingMessage, route: Route, maxBytes: number): Promise<Body> {
+export interface BodyLimits {
+  /** The limit before and after decompression. */
+  readonly maxBytes: number;
+  /** For a body whose sender is not authenticated. */
+  readonly budget?: MemoryBudget | undefined;
+}
+
+/** Reads a body. Invalid headers are refused before it is read. */
+export async function readBody(req: IncomingMessage, route: Route, { maxBytes, budget }: BodyLimits): Promise<Body> {
   const type = bodyType(req.headers['content-type'], route);
   const decompress = decompressor(req.headers['content-encoding'], maxBytes);
-  const bytes = await readBytes(req, maxBytes);
+  const bytes = await readBytes(req, maxBytes, budget);
   return { type, text: decodeUtf8(decompress === undefined ? bytes : await decompress(bytes)) };
 }
 
@@ -62,23 +69,41 @@ async function unzip(bytes: Buffer, maxBytes: number): Promise<Buffer> {
   }
 }
 
-function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+function readBytes(req: IncomingMessage, maxBytes: number, budget: MemoryBudget | undefined): Promise<Buffer> {
+  const length = Number(req.headers['content-length'] ?? Number.NaN);
+  if (length > maxBytes) throw bodyTooLarge(maxBytes);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const collect = (chunk: Buffer) => {
-    size += chunk.length;
-    if (size <= maxBytes) {
-      chunks.push(chunk);
+  const collector = createByteCollector();
+  let charged = 0;
+  const release = (): void => {
+    budget?.release(charged);
+    charged = 0;
+  };
+  /** The rest is discarded as it arrives: closing now would reset the connection before the client reads the error. */
+  const refuse = (error: Error): void => {
+    req.off('data', collect).resume();
+    release();
+    reject(error);
+  };
+  const collect = (chunk: Buffer): void => {
+    if (collector.size + chunk.length > maxBytes) {
+      refuse(bodyTooLarge(maxBytes));
       return;
     }
-    // The rest is discarded as it arrives: closing now would reset the connection before the client reads the error.
-    req.off('data', collect).resume();
-    reject(bodyTooLarge(maxBytes));
+    collector.add(chunk);
+    if (budget === undefined || collector.size === length) return;
+    charged += chunk.length;
+    budget.charge(chunk.length);
+    if (budget.isExceeded) refuse(tooManyBodies());
   };
   req.on('data', collect);
-  req.once('end', () => resolve(Buffer.concat(chunks)));
-  req.once('error', () => reject(clientDisconnected));
+  req.once('end', () => {
+    release();
+    resolve(collector.bytes());
+  });
+  req.once('error', () => {
+    release();
+    reject(clientDisconnected);
+  });
   return promise;
 }

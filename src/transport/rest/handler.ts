@@ -3,18 +3,21 @@ import type { DescField } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { ApiError, Code, notFound } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import type { MemoryBudget } from '../../base/memory-budget.ts';
 import { encodeJsonLatin1, toLatin1 } from '../../contract/json/encode-latin1.ts';
 import { encodeJsonLatin1InSlices } from '../../contract/json/encode-slices.ts';
 import { quotable } from '../../contract/json/violations.ts';
 import { isLarge } from '../../contract/large-message.ts';
-import type { Method, Route, Verb } from '../../contract/method.ts';
+import { type Method, needsAuthentication, type Route, type Verb } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch } from '../../pipeline/call.ts';
+import type { BodyTimeout } from '../body-timeout.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import type { ErrorContext } from '../error-status.ts';
 import { statusJson } from '../error-status.ts';
+import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
-import { hasBody, readBody } from './body.ts';
+import { type BodyLimits, hasBody, readBody } from './body.ts';
 import { createCors } from './cors.ts';
 import { httpHead, verbNotAllowed } from './http-error.ts';
 import { streamListResponse } from './list-stream.ts';
@@ -32,15 +35,13 @@ export interface RestOptions {
   readonly newRequestId: () => string;
   /** The limit for a request body, before and after decompression. */
   readonly maxBodyBytes?: number;
+  readonly limits?: Pick<Limits, 'publicRequestBytes' | 'publicRequestMs'>;
+  /** For bodies whose senders are not authenticated. */
+  readonly unauthenticated?: MemoryBudget;
   /** Web origins whose pages may call the API; `*` for all. */
   readonly cors: readonly string[];
   readonly log: Log;
 }
-
-/** The limit for the body of a method that needs no token. Its largest honest requests contain a few tokens. */
-const MAX_PUBLIC_BODY_BYTES = 64 * 1024;
-
-const isPublic = ({ access }: Method): boolean => access === 'public' || access === 'optional';
 
 interface RestResponse {
   readonly status: number;
@@ -50,8 +51,16 @@ interface RestResponse {
 }
 
 /** Serves every method of the table over HTTP/1.1 and JSON. It responds to any path, so it must be the last handler. */
-export function createRestHandler(options: RestOptions): (req: IncomingMessage, res: ServerResponse) => true {
+export function createRestHandler(
+  options: RestOptions,
+): (req: IncomingMessage, res: ServerResponse, bodyTimeout?: BodyTimeout) => true {
   const { methods, call, serviceDomain, newRequestId, maxBodyBytes = 4 * 1024 * 1024, log } = options;
+  const { publicRequestBytes, publicRequestMs } = options.limits ?? defaultLimits;
+  const anyBody: BodyLimits = { maxBytes: maxBodyBytes };
+  const publicBody: BodyLimits = {
+    maxBytes: Math.min(maxBodyBytes, publicRequestBytes),
+    budget: options.unauthenticated,
+  };
   const router = createRouter(methods);
   const cors = createCors(options.cors);
   const sendInBatch = createResponseBatch();
@@ -69,6 +78,7 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
     res: ServerResponse,
     requestId: string,
     cancellation: Cancellation,
+    bodyTimeout: BodyTimeout | undefined,
   ): Promise<RestResponse | undefined> {
     const { method: verb = '', headers } = req;
     let domain: string | undefined;
@@ -82,7 +92,7 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
         return { status: 204, headers: { allow, ...cors.preflight(headers.origin, allow) }, body: '' };
       }
       domain = match.method.domain;
-      return await callMethod(match, query, req, res, requestId, cancellation);
+      return await callMethod(match, query, req, res, requestId, cancellation, bodyTimeout);
     } catch (error) {
       if (!(error instanceof ApiError)) log.error({ error, requestId }, 'request failed');
       const apiError = error instanceof ApiError ? error : new ApiError(Code.INTERNAL, 'Internal: the request failed');
@@ -103,6 +113,7 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
     res: ServerResponse,
     requestId: string,
     cancellation: Cancellation,
+    bodyTimeout: BodyTimeout | undefined,
   ): Promise<RestResponse | undefined> {
     const read = readers.get(route);
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
@@ -120,12 +131,11 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
         headers[name] = value;
       },
       sendPart: stream?.send,
-      read: () =>
-        hasBody(req)
-          ? readBody(req, route, isPublic(method) ? MAX_PUBLIC_BODY_BYTES : maxBodyBytes).then((body) =>
-              read({ variables, query, body }),
-            )
-          : read({ variables, query, body: undefined }),
+      read() {
+        if (!hasBody(req)) return read({ variables, query, body: undefined });
+                if (isPublic) bodyTimeout?.shorten(publicRequestMs);
+        return readBody(req, route, isPublic ? publicBody : anyBody).then((body) => read({ variables, query, body }));
+      },
     });
     if (stream && res.headersSent) {
       await stream.end(response);
@@ -145,13 +155,13 @@ export function createRestHandler(options: RestOptions): (req: IncomingMessage, 
     return Object.assign(head, cors.headers(req.headers.origin));
   }
 
-  return (req, res) => {
+  return (req, res, bodyTimeout) => {
     const requestId = requestIdOf((name) => req.headers[name]?.toString(), newRequestId);
     const cancellation = createCancellation();
     res.once('close', () => {
       if (!res.writableFinished) cancellation.cancel();
     });
-    respond(req, res, requestId, cancellation).then((response) => {
+    respond(req, res, requestId, cancellation, bodyTimeout).then((response) => {
       if (!response) return;
       const { status, headers, body } = response;
       const head = commonHeaders(req, requestId);

@@ -33,6 +33,15 @@ export function bodyTooLarge(maxBytes: number): ApiError {
   ]);
 }
 
+/** Unlike a body that is too large, the request can be repeated. */
+export const tooManyBodies = (): ApiError =>
+  new HttpError(
+    429,
+    { 'retry-after': '1' },
+    Code.RESOURCE_EXHAUSTED,
+    'Resource exhausted: the server is receiving too many requests that are not authenticated; try again later',
+  );
+
 /** The status and the headers of an error response. */
 export function httpHead(error: ApiError): { readonly status: number; readonly headers: OutgoingHttpHeaders } {
   if (error instanceof HttpError) return error;
