@@ -40,9 +40,12 @@ const STREAM_BYTES = 8 * 1024;
 const FRAME_BYTES = 256;
 const NO_RULES: RequestRules = { needsAuthentication: false, isStream: false };
 
-interface Connection {
-  readonly budget: MemoryBudget;
-}
+type StreamListener = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+) => void;
 
 /**
  * Limits what requests may take before their callers are authenticated. grpc-js reads a whole message before it calls
@@ -54,20 +57,36 @@ interface Connection {
  */
 export function guardRequests(server: Http2Server, options: RequestGuardOptions): { stop(): void } {
   const { limits, unauthenticated, rulesOf } = options;
-  const connections = new WeakMap<Http2Session, Connection>();
+  const connectionBudgets = new WeakMap<Http2Session, MemoryBudget>();
   const open = new Set<GuardedRequest>();
 
-  // Before the listener of grpc-js, so that refused bytes are not buffered.
-  server.prependListener('stream', (stream, headers, _flags, rawHeaders?: readonly string[]) => {
+  const serve = server.listeners('stream') as StreamListener[];
+  server.removeAllListeners('stream');
+  server.on(
+    'stream',
+    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]) => {
+      // A request that was cancelled in the bytes it arrived in. grpc-js would respond to it, which ends the process.
+      if (stream.destroyed || stream.closed) {
+        stream.on('error', () => {});
+        return;
+      }
+      // First, so that grpc-js does not buffer bytes that are refused.
+      guard(stream, headers, rawHeaders);
+      if (stream.closed) return;
+      for (const listener of serve) listener(stream, headers, flags, rawHeaders);
+    },
+  );
+
+  function guard(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const { session } = stream;
-    if (session === undefined || stream.destroyed) return;
-    let connection = connections.get(session);
-    if (connection === undefined) {
-      connection = { budget: createMemoryBudget(limits.unauthenticatedConnectionBytes) };
-      connections.set(session, connection);
+    if (session === undefined) return;
+    let budget = connectionBudgets.get(session);
+    if (budget === undefined) {
+      budget = createMemoryBudget(limits.unauthenticatedConnectionBytes);
+      connectionBudgets.set(session, budget);
     }
     const rules = rulesOf(headers[':path'] ?? '') ?? NO_RULES;
-    const request = new GuardedRequest(stream, headers, rules, [connection.budget, unauthenticated], options);
+    const request = new GuardedRequest(stream, headers, rules, [budget, unauthenticated], options);
     open.add(request);
     stream.on('data', (chunk: Buffer) => request.receive(chunk));
     stream.once('close', () => {
@@ -75,9 +94,9 @@ export function guardRequests(server: Http2Server, options: RequestGuardOptions)
       request.release();
     });
     let headerBytes = 0;
-    for (const text of rawHeaders ?? []) headerBytes += text.length;
+    for (const text of rawHeaders) headerBytes += text.length;
     request.charge(STREAM_BYTES + headerBytes);
-  });
+  }
 
   const checkDeadlines = (): void => {
     const now = performance.now();
