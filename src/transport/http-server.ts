@@ -114,6 +114,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (socket.destroyed) return;
     if (connection.waiting.length >= limits.pipelinedRequests || unauthenticated.isExceeded) {
       // The client has to repeat the requests without a response: RFC 9112 section 9.3.2.
+      ignoreFurtherRequests(socket);
       socket.destroy();
       return;
     }
@@ -184,6 +185,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
  * developer. For IP addresses they ignore it.
  */
 const isLocalhost = (host = ''): boolean => /^(?:[^:]+\.)?localhost\.?(?::\d*)?$/i.test(host);
+
+/**
+ * Drops the other requests of the bytes that Node has read. There can be thousands, and when their connection closes,
+ * Node creates an error with a stack trace for each.
+ */
+function ignoreFurtherRequests(socket: Socket): void {
+  const { parser } = socket as Socket & { readonly parser?: { onIncoming: () => number } | null };
+  if (parser) parser.onIncoming = () => 0;
+}
 
 function refusalFor(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
   switch (code) {

@@ -36,10 +36,10 @@ export const defaultLimits: Limits = {
   publicRequestBytes: 64 * 1024,
   idleMs: 75_000,
   unreadMs: 60_000,
-  pipelinedRequests: 256,
+  pipelinedRequests: 100,
   connections: 10_000,
   connectionsPerAddress: 5_000,
-  unauthenticatedBytes: 64 * MIB,
+  unauthenticatedBytes: 32 * MIB,
   unauthenticatedConnectionBytes: 5 * MIB,
 };
 

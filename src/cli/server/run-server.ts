@@ -4,6 +4,7 @@ import type { Config } from '../../config.ts';
 import type { PortPurpose, StartOptions } from '../../main.ts';
 import { errorMessage, rootCause } from '../error-message.ts';
 import type { StartedServer } from './banner.ts';
+import { collectWhenIdle } from './collect-when-idle.ts';
 import { type Backend, type ConnectionBalancer, createConnectionBalancer } from './connection-balancer.ts';
 import { stopOnSignals } from './signals.ts';
 import { superviseWorkers, type Worker } from './supervisor.ts';
@@ -20,6 +21,7 @@ export async function startInProcess(config: Config, log: Log, options: StartOpt
   try {
     const { startServer } = await import('../../main.ts');
     const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });
+    collectWhenIdle();
     return { started: { url, organization, firstStart, data: config.data }, stop };
   } catch (error) {
     log.debug({ error }, 'the start failed');
