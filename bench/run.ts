@@ -10,6 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { access } from './access.ts';
+import { attack } from './attack.ts';
 import { ensureAllCopied } from './copy-to-postgres.ts';
 import { ensureDataset } from './data.ts';
 import { growth } from './growth.ts';
@@ -35,7 +36,7 @@ import { workers } from './workers.ts';
 import { writes } from './writes.ts';
 
 const suites: Readonly<Record<string, Suite>> = {
-  ...{ rest, grpc, writes, scale, access, postgres, workers, startup, memory },
+  ...{ rest, grpc, writes, scale, access, postgres, workers, startup, memory, attack },
 };
 /** Programs that only print their figures, with their arguments. */
 const printingPrograms: Readonly<Record<string, readonly string[]>> = {
@@ -66,7 +67,8 @@ const isSelected = (name: string): boolean => selected.length === 0 || selected.
 const results: Record<string, readonly BenchmarkResult[]> =
   selected.length > 0 && existsSync(RESULTS) ? { ...previousReport().results } : {};
 
-for (const size of [SMALL, MEDIUM, LARGE]) await ensureDataset(size, print);
+// A selected suite creates what it needs.
+if (selected.length === 0) for (const size of [SMALL, MEDIUM, LARGE]) await ensureDataset(size, print);
 if (isSelected('postgres') || isSelected('workers')) await ensureAllCopied([SMALL, LARGE], print);
 
 const started = performance.now();

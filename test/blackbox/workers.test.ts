@@ -45,7 +45,10 @@ for (const database of databases) {
     let connections: ReturnType<typeof connection>[];
     before(async () => {
       dataLocation = await database.createDataLocation();
-      server = await spawnServer(dataLocation, { WHARF_WORKERS: String(WORKERS) });
+      server = await spawnServer(dataLocation, {
+        WHARF_WORKERS: String(WORKERS),
+        WHARF_OPERATIONS_LISTEN: '127.0.0.1:0',
+      });
       await pollUntil(
         async () => workersIn(server).length,
         (count) => count === WORKERS,
@@ -132,16 +135,27 @@ for (const database of databases) {
       }
     });
 
-    test('every worker returns the metrics of all workers', async () => {
+    test('every worker returns the metrics of all workers on the operations port', async () => {
       const metric =
         'wharf_requests_total{method="chainguard.platform.ping.v2.PingService/Ping",wire="rest",code="OK"}';
-      for (const [at, { send }] of connections.entries()) {
-        await onAll('GET', '/ping/v2/ping', token);
-        const { text } = await send('GET', '/metrics', token);
-        const line = text.split('\n').find((one) => one.startsWith(metric));
-        assert.equal(line, `${metric} ${(at + 1) * CONNECTIONS}`);
-        assert.match(text, /^wharf_build_info\{.*\} 1$/m);
+      const lineOf = (metrics: string): string | undefined => metrics.split('\n').find((one) => one.startsWith(metric));
+      const operationsUrl = /"operationsUrl":"([^"]+)"/.exec(server.log.join('\n'))?.[1] ?? assert.fail();
+      const scrapers = connections.map(() => connection(operationsUrl));
+      try {
+        for (const [at, { send }] of scrapers.entries()) {
+          await onAll('GET', '/ping/v2/ping', token);
+          // The metrics are collected once a second.
+          const { text } = await pollUntil(
+            () => send('GET', '/metrics', token),
+            (response) => lineOf(response.text) === `${metric} ${(at + 1) * CONNECTIONS}`,
+          );
+          assert.match(text, /^wharf_build_info\{.*\} 1$/m);
+        }
+      } finally {
+        for (const scraper of scrapers) scraper.close();
       }
+      const [first] = connections;
+      assert.equal((await first?.send('GET', '/metrics', token))?.status, 404);
     });
 
     test('a killed worker is replaced while the others serve', async () => {

@@ -9,11 +9,10 @@ import { ApiError, Code } from '../../base/errors.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { createMemoryBudget, type MemoryBudget } from '../../base/memory-budget.ts';
 import type { Limits } from '../limits.ts';
-import { createMessageFollower, type MessageFollower } from './message-follower.ts';
 
 /** What a method accepts. */
 export interface RequestRules {
-  /** Whether the caller must be authenticated. If not, messages are small. */
+  /** Whether the caller must be authenticated. If not, requests are small. */
   readonly needsAuthentication: boolean;
   /** Whether a request may have any number of messages, with pauses between them. */
   readonly isStream: boolean;
@@ -34,10 +33,14 @@ export interface RequestGuardOptions {
   readonly refuse: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, error: unknown) => void;
 }
 
-/** The memory of Node and grpc-js for a stream, roughly. */
-const STREAM_BYTES = 8 * 1024;
+/** The memory of a stream in Node and grpc-js and of the bytes that arrive with its headers, roughly. */
+const STREAM_BYTES = 16 * 1024;
 /** The memory of the objects for a data frame, roughly. */
 const FRAME_BYTES = 256;
+/** The prefix of a gRPC message. */
+const PREFIX_BYTES = 5;
+/** How many times the size of a small request a stream of messages may have in total. */
+const STREAM_FACTOR = 16;
 const NO_RULES: RequestRules = { needsAuthentication: false, isStream: false };
 
 type StreamListener = (
@@ -51,14 +54,15 @@ type StreamListener = (
  * Limits what requests may take before their callers are authenticated. grpc-js reads a whole message before it calls
  * the handler, up to its limit of some megabytes for each stream, and waits for it without a deadline.
  *
- * Small requests are only counted. A request is authenticated from its headers before it is read if its message is
- * large or compressed, or if its connection or all connections have too many unauthenticated bytes. What cannot be
- * authenticated is refused.
+ * Most requests arrive completely in one turn of the event loop and are not touched. What is still incomplete then is
+ * counted. It is authenticated from its headers when it becomes large, or when its connection or all connections have
+ * too many unauthenticated bytes; a compressed request at once. What cannot be authenticated is refused.
  */
 export function guardRequests(server: Http2Server, options: RequestGuardOptions): { stop(): void } {
   const { limits, unauthenticated, rulesOf } = options;
   const connectionBudgets = new WeakMap<Http2Session, MemoryBudget>();
-  const open = new Set<GuardedRequest>();
+  const guarded = new Set<GuardedRequest>();
+  let arrived: [ServerHttp2Stream, IncomingHttpHeaders, readonly string[]][] = [];
 
   const serve = server.listeners('stream') as StreamListener[];
   server.removeAllListeners('stream');
@@ -70,12 +74,23 @@ export function guardRequests(server: Http2Server, options: RequestGuardOptions)
         stream.on('error', () => {});
         return;
       }
-      // First, so that grpc-js does not buffer bytes that are refused.
-      guard(stream, headers, rawHeaders);
-      if (stream.closed) return;
+      if (isCompressed(headers)) {
+        guard(stream, headers, rawHeaders);
+        if (stream.closed) return;
+      } else if (arrived.push([stream, headers, rawHeaders]) === 1) {
+        setImmediate(guardIncomplete);
+      }
       for (const listener of serve) listener(stream, headers, flags, rawHeaders);
     },
   );
+
+  function guardIncomplete(): void {
+    const streams = arrived;
+    arrived = [];
+    for (const [stream, headers, rawHeaders] of streams) {
+      if (!stream.readableEnded && !stream.closed && !stream.destroyed) guard(stream, headers, rawHeaders);
+    }
+  }
 
   function guard(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const { session } = stream;
@@ -87,39 +102,42 @@ export function guardRequests(server: Http2Server, options: RequestGuardOptions)
     }
     const rules = rulesOf(headers[':path'] ?? '') ?? NO_RULES;
     const request = new GuardedRequest(stream, headers, rules, [budget, unauthenticated], options);
-    open.add(request);
+    guarded.add(request);
     stream.on('data', (chunk: Buffer) => request.receive(chunk));
     stream.once('close', () => {
-      open.delete(request);
+      guarded.delete(request);
       request.release();
     });
-    let headerBytes = 0;
-    for (const text of rawHeaders) headerBytes += text.length;
-    request.charge(STREAM_BYTES + headerBytes);
+    let bytes = STREAM_BYTES;
+    for (const text of rawHeaders) bytes += text.length;
+    request.charge(bytes);
+    if (isCompressed(headers)) request.expectCompressed();
   }
 
   const checkDeadlines = (): void => {
     const now = performance.now();
-    for (const request of open) request.checkDeadline(now);
+    for (const request of guarded) request.checkDeadline(now);
   };
   const timer = setInterval(checkDeadlines, Math.min(1_000, Math.ceil(limits.publicRequestMs / 4))).unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** A request from its headers until its stream closes. */
+const isCompressed = ({ 'grpc-encoding': encoding }: IncomingHttpHeaders): boolean =>
+  encoding !== undefined && encoding !== 'identity';
+
+/** A request that is compressed or arrives in parts. */
 class GuardedRequest {
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
   readonly #rules: RequestRules;
   readonly #budgets: readonly MemoryBudget[];
   readonly #options: RequestGuardOptions;
-  readonly #messages: MessageFollower = createMessageFollower();
-  #since = performance.now();
-  #unreadSince: number | undefined;
+  readonly #since = performance.now();
+  #received = 0;
+  /** The memory that the received bytes take. */
+  #kept = 0;
   /** What is counted in the budgets. */
   #charged = 0;
-  /** The part of it that is for the current message. */
-  #messageBytes = 0;
   #lastBuffer: ArrayBufferLike | undefined;
   #state: 'unauthenticated' | 'authenticating' | 'authenticated' | 'refused' = 'unauthenticated';
 
@@ -146,7 +164,7 @@ class GuardedRequest {
       budget.charge(bytes);
       isExceeded ||= budget.isExceeded;
     }
-    if (isExceeded) this.#authenticate();
+    if (isExceeded) this.#authenticate(serverBusy);
   }
 
   release(): void {
@@ -154,78 +172,53 @@ class GuardedRequest {
     this.#charged = 0;
   }
 
+  /** grpc-js decompresses a message up to its limit. */
+  expectCompressed(): void {
+    this.charge(this.#options.maxMessageBytes);
+    if (this.#rules.needsAuthentication) this.#authenticate(serverBusy);
+  }
+
   receive(chunk: Buffer): void {
     if (this.#state === 'refused') return;
-    const { publicRequestBytes } = this.#options.limits;
-    const { maxMessageBytes } = this.#options;
-    const started = this.#messages.receive(chunk);
-    if (started !== undefined && started.length > publicRequestBytes && started.length <= maxMessageBytes) {
-      if (!this.#rules.needsAuthentication) {
-        this.#refuse(messageTooLarge(publicRequestBytes));
-        return;
-      }
-      this.#authenticate();
-    } else if (started?.isCompressed) {
-      // grpc-js decompresses up to its limit.
-      this.#keep(maxMessageBytes);
-      if (this.#rules.needsAuthentication) this.#authenticate();
-    }
-    if (this.#messages.isComplete) {
-      // grpc-js has copied the message and dropped the frames.
-      if (this.#rules.isStream) this.#since = performance.now();
-      this.#lastBuffer = undefined;
-      if (this.#messageBytes === 0) this.#keep(chunk.length);
-      else if (this.#rules.isStream) this.#dropMessage();
-      return;
-    }
+    const { limits, maxMessageBytes } = this.#options;
+    const { isStream } = this.#rules;
+    this.#received += chunk.length;
     // A frame keeps the whole buffer that was read from the socket in memory, however small it is.
     const isNewBuffer = chunk.buffer !== this.#lastBuffer;
     this.#lastBuffer = chunk.buffer;
-    this.#keep(FRAME_BYTES + (isNewBuffer ? chunk.buffer.byteLength : 0));
-    if (this.#messageBytes > 3 * maxMessageBytes) this.#refuse(framesTooSmall);
+    const bytes = FRAME_BYTES + (isNewBuffer ? chunk.buffer.byteLength : 0);
+    this.#kept += bytes;
+    if (this.#kept > 3 * maxMessageBytes) {
+      this.#refuse(framesTooSmall);
+      return;
+    }
+    // The messages of a stream are handled as they arrive.
+    if (!isStream) this.charge(bytes);
+    const limit = limits.publicRequestBytes * (isStream ? STREAM_FACTOR : 1);
+    if (this.#received > limit + PREFIX_BYTES) this.#authenticate(messageTooLarge(limit));
   }
 
-  #keep(bytes: number): void {
-    this.#messageBytes += bytes;
-    this.charge(bytes);
-  }
-
-  #dropMessage(): void {
-    const bytes = Math.min(this.#messageBytes, this.#charged);
-    this.#messageBytes = 0;
-    this.#charged -= bytes;
-    for (const budget of this.#budgets) budget.release(bytes);
-  }
-
-  /** Ends a request whose rest does not arrive, or whose response is not read. */
+  /** Ends a request whose rest does not arrive. */
   checkDeadline(now: number): void {
     const { publicRequestMs, requestMs } = this.#options.limits;
-    const stream = this.#stream;
-    if (stream.writableLength === 0) this.#unreadSince = undefined;
-    else this.#unreadSince ??= now;
-    if (this.#unreadSince !== undefined && now - this.#unreadSince >= requestMs) {
-      stream.close(constants.NGHTTP2_CANCEL);
-    } else if (this.#state === 'refused') {
-      stream.close(constants.NGHTTP2_NO_ERROR);
-    } else if (!stream.readableEnded) {
-      const isIdleStream = this.#rules.isStream && this.#messages.isComplete;
-      const limitMs = this.#state === 'authenticated' || isIdleStream ? requestMs : publicRequestMs;
-      if (now - this.#since >= limitMs) this.#refuse(tooSlow);
-    }
+    if (this.#stream.readableEnded) return;
+    const limitMs = this.#state === 'authenticated' || this.#rules.isStream ? requestMs : publicRequestMs;
+    if (now - this.#since >= limitMs) this.#refuse(tooSlow);
   }
 
-  #authenticate(): void {
+  /** Authenticates the caller. A method that has no callers is refused with `error`. */
+  #authenticate(error: ApiError): void {
     if (this.#state !== 'unauthenticated') return;
     if (!this.#rules.needsAuthentication) {
-      this.#refuse(serverBusy);
+      this.#refuse(error);
       return;
     }
     this.#state = 'authenticating';
     let result: MaybePromise<unknown>;
     try {
       result = this.#options.authenticate(this.#stream, this.#headers);
-    } catch (error) {
-      this.#refuse(error);
+    } catch (thrown) {
+      this.#refuse(thrown);
       return;
     }
     if (!(result instanceof Promise)) {
@@ -239,7 +232,7 @@ class GuardedRequest {
         this.#authenticated();
         this.#stream.resume();
       },
-      (error: unknown) => this.#refuse(error),
+      (thrown: unknown) => this.#refuse(thrown),
     );
   }
 

@@ -133,7 +133,8 @@ export function createRestHandler(
       sendPart: stream?.send,
       read() {
         if (!hasBody(req)) return read({ variables, query, body: undefined });
-                if (isPublic) bodyTimeout?.shorten(publicRequestMs);
+                const isPublic = !needsAuthentication(method);
+        if (isPublic) bodyTimeout?.shorten(publicRequestMs);
         return readBody(req, route, isPublic ? publicBody : anyBody).then((body) => read({ variables, query, body }));
       },
     });

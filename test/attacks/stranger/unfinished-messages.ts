@@ -41,11 +41,11 @@ for (const database of databases) {
       ['with an invalid token', PRIVATE_METHOD, bearer('eyJhbGciOiJub25lIn0.e30.'), Code.UNAUTHENTICATED],
       ['to a method that needs no token', PUBLIC_METHOD, {}, Code.RESOURCE_EXHAUSTED],
     ] as const) {
-      test(`100 unfinished messages of 4 MiB over gRPC ${name} are refused at once`, async (t) => {
+      test(`100 unfinished messages of 4 MiB over gRPC ${name} are refused`, async (t) => {
         const session = await openHttp2(server.url);
         t.after(() => session.destroy());
         const calls = Array.from({ length: 100 }, () =>
-          startCall(session, path, messageStart(4 * MIB, 1_000), headers),
+          startCall(session, path, messageStart(4 * MIB, 100_000), headers),
         );
         const statuses = new Set(await Promise.all(calls.map(({ status }) => status)));
         assert.deepEqual(statuses, new Set([expected]));
