@@ -1,6 +1,6 @@
 // Attacks of a client without any credentials.
-import './stranger/expensive-requests.ts';
 import './stranger/connections.ts';
+import './stranger/expensive-requests.ts';
 import './stranger/operational-details.ts';
 import './stranger/pipelined-requests.ts';
 import './stranger/unfinished-messages.ts';

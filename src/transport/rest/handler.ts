@@ -133,7 +133,7 @@ export function createRestHandler(
       sendPart: stream?.send,
       read() {
         if (!hasBody(req)) return read({ variables, query, body: undefined });
-                const isPublic = !needsAuthentication(method);
+        const isPublic = !needsAuthentication(method);
         if (isPublic) bodyTimeout?.shorten(publicRequestMs);
         return readBody(req, route, isPublic ? publicBody : anyBody).then((body) => read({ variables, query, body }));
       },
