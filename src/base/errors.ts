@@ -31,6 +31,14 @@ export interface FieldViolation {
   readonly description: string;
 }
 
+/** A limit that a call would exceed. */
+export interface QuotaViolation {
+  /** What the limit is for: `identity:<uid>`, `organization:<uid>` or `address:<address>`. */
+  readonly subject: string;
+  /** Which limit it is, and what to do. */
+  readonly description: string;
+}
+
 /** A typed detail that clients branch on. src/transport adds ErrorInfo and RequestInfo to every error. */
 export type Detail =
   | { readonly type: 'BadRequest'; readonly fieldViolations: readonly FieldViolation[] }
@@ -43,7 +51,9 @@ export type Detail =
       readonly resourceType: string;
       readonly resourceName: string;
       readonly description: string;
-    };
+    }
+  | { readonly type: 'QuotaFailure'; readonly violations: readonly QuotaViolation[] }
+  | { readonly type: 'RetryInfo'; readonly delayMs: number };
 
 /** The error type of all layers below src/transport and src/oci, which encode it for REST, gRPC and OCI. */
 export class ApiError extends Error {
@@ -101,6 +111,22 @@ export const unauthenticated = (description: string): ApiError =>
 
 export const denied = (description: string, metadata: Record<string, string> = {}): ApiError =>
   new ApiError(Code.PERMISSION_DENIED, `Permission denied: ${description}`, [], metadata);
+
+/**
+ * RESOURCE_EXHAUSTED with the limit that would be exceeded, and the delay after which a retry can succeed. Clients get
+ * the delay as RetryInfo and as `Retry-After`.
+ */
+export const quotaExceeded = (subject: string, description: string, delayMs: number): ApiError =>
+  new ApiError(Code.RESOURCE_EXHAUSTED, `Resource exhausted: ${description}`, [
+    { type: 'QuotaFailure', violations: [{ subject, description }] },
+    { type: 'RetryInfo', delayMs },
+  ]);
+
+/** The value of the `Retry-After` header of an error: whole seconds, at least one. Undefined if it has no RetryInfo. */
+export function retryAfterOf({ details }: ApiError): string | undefined {
+  const info = details.find((detail) => detail.type === 'RetryInfo');
+  return info && String(Math.max(1, Math.ceil(info.delayMs / 1000)));
+}
 
 export const unimplemented = (method: string): ApiError =>
   new ApiError(Code.UNIMPLEMENTED, `Unimplemented: ${method} is not available on this server`);

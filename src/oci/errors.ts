@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { ApiError, Code } from '../base/errors.ts';
+import { ApiError, Code, retryAfterOf } from '../base/errors.ts';
 import { BlobError } from '../blobs/errors.ts';
 import { type RegistryCode, RegistryError } from '../domains/registry/errors.ts';
 
@@ -105,7 +105,7 @@ function fromApiError(error: ApiError): OciError {
     case Code.FAILED_PRECONDITION:
       return new OciError('NAME_INVALID', messageOf(error));
     case Code.RESOURCE_EXHAUSTED:
-      return new OciError('TOOMANYREQUESTS', messageOf(error));
+      return tooManyRequests(error);
     case Code.ABORTED:
     case Code.ALREADY_EXISTS:
     case Code.UNAVAILABLE:
@@ -114,6 +114,15 @@ function fromApiError(error: ApiError): OciError {
     default:
       return internal();
   }
+}
+
+function tooManyRequests(error: ApiError): OciError {
+  const retryAfter = retryAfterOf(error);
+  const quota = error.details.find((detail) => detail.type === 'QuotaFailure');
+  return new OciError('TOOMANYREQUESTS', messageOf(error), {
+    detail: quota && { violations: quota.violations },
+    headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+  });
 }
 
 const codes: Readonly<Record<number, Code>> = {

@@ -2,13 +2,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRegistry, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
 import type { CodeName, Detail } from '../base/errors.ts';
-import { ApiError, alreadyExists, Code, denied, invalidFields, notFound, precondition } from '../base/errors.ts';
+import {
+  ApiError,
+  alreadyExists,
+  Code,
+  denied,
+  invalidFields,
+  notFound,
+  precondition,
+  quotaExceeded,
+} from '../base/errors.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   RequestInfoSchema,
   ResourceInfoSchema,
+  RetryInfoSchema,
 } from '../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
 import { httpStatus, statusJson, toStatus } from './error-status.ts';
@@ -23,6 +34,8 @@ const examples: Record<Detail['type'] | 'none', ApiError> = {
   ]),
   PreconditionFailure: precondition('RESOURCE_NOT_EMPTY', 'abc', 'cannot delete group with child groups'),
   ResourceInfo: notFound('group', 'abc'),
+  QuotaFailure: quotaExceeded('identity:abc', 'an identity may own 10 organizations', 60_000),
+  RetryInfo: quotaExceeded('identity:abc', 'an identity may send 10 requests per second', 1.2),
   none: denied('groups.list is missing', { capability: 'groups.list' }),
 };
 
@@ -30,8 +43,10 @@ const registry = createRegistry(
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   RequestInfoSchema,
   ResourceInfoSchema,
+  RetryInfoSchema,
 );
 
 for (const [kind, error] of Object.entries(examples)) {

@@ -1,15 +1,17 @@
 import type { DescMessage, JsonObject, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import { create, toJson } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
-import { anyPack } from '@bufbuild/protobuf/wkt';
+import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ApiError, Detail } from '../base/errors.ts';
 import { Code, codeName } from '../base/errors.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   RequestInfoSchema,
   ResourceInfoSchema,
+  RetryInfoSchema,
 } from '../contract/gen/google/rpc/error_details_pb.js';
 import type { Status } from '../contract/gen/google/rpc/status_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
@@ -64,6 +66,10 @@ function encodeDetail(detail: Detail): EncodableDetail {
       const { type: _, ...fields } = detail;
       return encodable(ResourceInfoSchema, wellFormed(fields));
     }
+    case 'QuotaFailure':
+      return encodable(QuotaFailureSchema, { violations: detail.violations.map(wellFormed) });
+    case 'RetryInfo':
+      return encodable(RetryInfoSchema, { retryDelay: durationFromMs(Math.ceil(detail.delayMs)) });
   }
 }
 

@@ -16,8 +16,10 @@ import {
   BadRequestSchema,
   ErrorInfoSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   RequestInfoSchema,
   ResourceInfoSchema,
+  RetryInfoSchema,
 } from '../../src/contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
@@ -27,11 +29,14 @@ import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 export class CallError extends Error {
   readonly code: number;
   readonly details: readonly JsonObject[];
+  /** The header or metadata entry `retry-after`. */
+  readonly retryAfter: string | undefined;
 
-  constructor(code: number, message: string, details: readonly JsonObject[]) {
+  constructor(code: number, message: string, details: readonly JsonObject[], retryAfter?: string | undefined) {
     super(message);
     this.code = code;
     this.details = details;
+    this.retryAfter = retryAfter;
   }
 
   /** The details of one type, such as `BadRequest`. */
@@ -78,8 +83,10 @@ const registry = createRegistry(
   ErrorInfoSchema,
   BadRequestSchema,
   PreconditionFailureSchema,
+  QuotaFailureSchema,
   ResourceInfoSchema,
   RequestInfoSchema,
+  RetryInfoSchema,
 );
 
 const routes = new Map(withV2beta1(methodTable(files)).map((method) => [method.id, method.routes[0]]));
@@ -109,7 +116,7 @@ function restClient(url: string, defaultToken: string | undefined): Client {
       const text = await response.text();
       if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
       const error = JSON.parse(text);
-      throw new CallError(error.code, error.message, error.details);
+      throw new CallError(error.code, error.message, error.details, response.headers.get('retry-after') ?? undefined);
     },
     close() {},
   };
@@ -162,5 +169,6 @@ function callError(error: ServiceError): CallError {
   const [bytes] = error.metadata.get('grpc-status-details-bin');
   if (!(bytes instanceof Buffer)) return new CallError(error.code, error.details, []);
   const status = toJson(StatusSchema, fromBinary(StatusSchema, bytes), { registry }) as JsonObject;
-  return new CallError(error.code, error.details, status.details as JsonObject[]);
+  const retryAfter = error.metadata.get('retry-after')[0]?.toString();
+  return new CallError(error.code, error.details, status.details as JsonObject[], retryAfter);
 }

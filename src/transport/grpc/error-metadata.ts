@@ -1,6 +1,6 @@
 import { toBinary } from '@bufbuild/protobuf';
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
-import { ApiError, type Detail } from '../../base/errors.ts';
+import { ApiError, type Detail, retryAfterOf } from '../../base/errors.ts';
 import { StatusSchema } from '../../contract/gen/google/rpc/status_pb.js';
 import { type ErrorContext, toStatus } from '../error-status.ts';
 
@@ -23,6 +23,8 @@ export function grpcStatusOf(error: ApiError, context: ErrorContext): StatusObje
   const metadata = new Metadata();
   metadata.set('x-request-id', context.requestId);
   metadata.set('grpc-status-details-bin', details);
+  const retryAfter = retryAfterOf(error);
+  if (retryAfter !== undefined) metadata.set('retry-after', retryAfter);
   return { code: error.code, details: message, metadata };
 }
 
@@ -53,8 +55,12 @@ export function shorten(error: ApiError, bytes: number): ApiError {
         return { ...detail, fieldViolations: detail.fieldViolations.map(clipAll).filter(fits) };
       case 'PreconditionFailure':
         return { ...detail, violations: detail.violations.map(clipAll).filter(fits) };
+      case 'QuotaFailure':
+        return { ...detail, violations: detail.violations.map(clipAll).filter(fits) };
       case 'ResourceInfo':
         return clipAll(detail);
+      case 'RetryInfo':
+        return detail;
     }
   };
   return new ApiError(

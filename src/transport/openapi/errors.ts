@@ -51,6 +51,15 @@ const details: Readonly<Record<string, Schema>> = {
     resourceName: string('Its uid or name.'),
     description: string('What is wrong with the resource.'),
   }),
+  QuotaFailure: detail('QuotaFailure', 'The limits that the call would exceed. Part of RESOURCE_EXHAUSTED.', {
+    violations: list('One entry for each limit.', {
+      subject: string('What the limit is for, such as `organization:` and its uid.'),
+      description: string('Which limit it is, and what to do.'),
+    }),
+  }),
+  RetryInfo: detail('RetryInfo', 'When a retry can succeed. Part of RESOURCE_EXHAUSTED, with the header Retry-After.', {
+    retryDelay: string('The delay in seconds, such as `1.500s`.'),
+  }),
   RequestInfo: detail('RequestInfo', 'Identifies the call in the log of the server. Every error has it.', {
     requestId: string('The id of the request.'),
   }),
@@ -126,6 +135,21 @@ export const errorResponse: Response = {
           resourceType: 'group',
           resourceName: '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0',
         }),
+        resourceExhausted: example(
+          'A quota or a rate limit is exceeded (HTTP 429)',
+          'RESOURCE_EXHAUSTED',
+          'Resource exhausted: an identity may send 2000 requests per second; send fewer, and retry after the delay',
+          {
+            '@type': typeUrl('QuotaFailure'),
+            violations: [
+              {
+                subject: 'identity:5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0',
+                description: 'an identity may send 2000 requests per second; send fewer, and retry after the delay',
+              },
+            ],
+          },
+          { '@type': typeUrl('RetryInfo'), retryDelay: '0.010s' },
+        ),
         failedPrecondition: example(
           'A precondition is not met (HTTP 400)',
           'FAILED_PRECONDITION',

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { ApiError, Code } from '../../base/errors.ts';
+import { ApiError, Code, retryAfterOf } from '../../base/errors.ts';
 import { httpStatus } from '../error-status.ts';
 
 /** An error whose HTTP status does not follow from its code. */
@@ -50,7 +50,10 @@ export function httpHead(error: ApiError): { readonly status: number; readonly h
     case Code.UNAUTHENTICATED:
       return { status, headers: { 'www-authenticate': 'Bearer realm="wharfinger"' } };
     case Code.UNAVAILABLE:
-      return { status, headers: { 'retry-after': '1' } };
+    case Code.RESOURCE_EXHAUSTED: {
+      const retryAfter = retryAfterOf(error) ?? (error.code === Code.UNAVAILABLE ? '1' : undefined);
+      return { status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter } };
+    }
     default:
       return { status, headers: {} };
   }
