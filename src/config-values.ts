@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import type { LogLevel } from './base/log.ts';
 import { isUid, type Uid } from './base/uid.ts';
@@ -84,6 +84,23 @@ export function parseUids(text: string): readonly Uid[] {
   throw new ConfigError('write uids separated by commas, as `wharf iam groups list` shows them');
 }
 
+/** Parses addresses and networks, such as `10.0.0.0/8, 2001:db8::1`. Returns undefined for none. */
+export function parseNetworks(text: string): BlockList | undefined {
+  const networks = splitList(text);
+  if (networks.length === 0) return undefined;
+  const list = new BlockList();
+  for (const network of networks) {
+    const [, address = '', digits] = /^([0-9a-f:.]+)(?:\/([0-9]{1,3}))?$/i.exec(network) ?? [];
+    const bits = isIPv4(address) ? 32 : isIPv6(address) ? 128 : -1;
+    const prefix = Number(digits ?? bits);
+    if (prefix > bits) {
+      throw new ConfigError('write addresses and networks separated by commas, such as 10.0.0.0/8,2001:db8::1');
+    }
+    list.addSubnet(address, prefix, bits === 32 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}
+
 export function parseCorsOrigins(text: string): readonly string[] {
   if (text.trim() === '*') return ['*'];
   try {
@@ -130,6 +147,21 @@ export function countParser(min: number, max: number): (text: string) => number 
     throw new ConfigError(`write a whole number from ${min} to ${max}`);
   };
 }
+
+/** The value of a setting that has no limit. */
+export const UNLIMITED = 'unlimited';
+
+/** Returns a parser that also accepts `unlimited`, which is Infinity. */
+export const orUnlimited =
+  (parse: (text: string) => number): ((text: string) => number) =>
+  (text) => {
+    if (text.toLowerCase() === UNLIMITED) return Infinity;
+    try {
+      return parse(text);
+    } catch (error) {
+      throw error instanceof ConfigError ? new ConfigError(`${error.message}, or ${UNLIMITED}`) : error;
+    }
+  };
 
 /** Returns the 32 bytes of a key in hex or base64. */
 export function parseKey(text: string): Uint8Array {

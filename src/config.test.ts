@@ -54,6 +54,15 @@ test('settings have defaults', () => {
     newSinkInterval: 10_000,
     sinkRate: 100,
     eventRetention: 30 * 86_400_000,
+    identityRate: undefined,
+    addressRate: undefined,
+    trustedProxies: undefined,
+    maxRefreshTokens: 100,
+    maxRegistrations: 1_000,
+    maxOrgs: 10,
+    maxOrgResources: 5_000_000,
+    maxOpenUploads: 1_000,
+    maxOrgStorage: Infinity,
   });
 });
 

@@ -2,6 +2,7 @@ import {
   ConfigError,
   countParser,
   durationParser,
+  orUnlimited,
   parseAddress,
   parseBoolean,
   parseCorsOrigins,
@@ -10,6 +11,7 @@ import {
   parseDomain,
   parseKey,
   parseLogLevel,
+  parseNetworks,
   parseOrganizationName,
   parseOrigin,
   parseSchedule,
@@ -83,6 +85,17 @@ export const settings = {
   sinkRate: { variable: 'WHARF_SINK_RATE', value: 'number', default: '100', parse: countParser(1, 100_000), description: 'the requests per second that the subscriptions of one organization can cause at one host; more wait' },
   /** In milliseconds. */
   eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: durationParser('2d', '3650d'), description: 'how long delivered events and their deliveries are kept' },
+  /** Requests per second; undefined for the default, which depends on the address to listen on. */
+  identityRate: { variable: 'WHARF_IDENTITY_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second that one identity may send to one server process; by default unlimited if the server listens on this machine only, otherwise 2000' },
+  addressRate: { variable: 'WHARF_ADDRESS_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second without a valid token that one address may send to one server process; by default unlimited if the server listens on this machine only, otherwise 500' },
+  trustedProxies: { variable: 'WHARF_TRUSTED_PROXIES', value: 'networks', default: '', parse: parseNetworks, mayBeEmpty: true, description: 'addresses and networks, separated by commas, of the proxies whose X-Forwarded-For names the client' },
+  maxRefreshTokens: { variable: 'WHARF_MAX_REFRESH_TOKENS', value: 'number', default: '100', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the valid refresh tokens of one identity; a further login ends the oldest' },
+  maxRegistrations: { variable: 'WHARF_MAX_REGISTRATIONS', value: 'number', default: '1000', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the people who may register in one organization within an hour' },
+  maxOrgs: { variable: 'WHARF_MAX_ORGS', value: 'number', default: '10', parse: orUnlimited(countParser(0, 1_000_000)), description: 'the organizations that one identity may create; operators are exempt' },
+  maxOrgResources: { variable: 'WHARF_MAX_ORG_RESOURCES', value: 'number', default: '5000000', parse: orUnlimited(countParser(1, 999_999_999)), description: 'the resources of one kind, such as repos, that one organization may have' },
+  maxOpenUploads: { variable: 'WHARF_MAX_OPEN_UPLOADS', value: 'number', default: '1000', parse: orUnlimited(countParser(1, 100_000)), description: 'the unfinished blob uploads that one organization may have' },
+  /** In bytes. */
+  maxOrgStorage: { variable: 'WHARF_MAX_ORG_STORAGE', value: 'size', default: 'unlimited', parse: orUnlimited(sizeParser('1KiB', '1024TiB')), description: 'the size of all blobs, manifests and unfinished uploads of one organization' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;

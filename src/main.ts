@@ -38,16 +38,21 @@ import { openMasterKey } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
 import { createTokenIssuer } from './identity/sts/token-issuer.ts';
+import { createQuotas } from './limits/quotas.ts';
+import { createRequestRates } from './limits/request-rates.ts';
 import { createRegistry, registryDirectory } from './oci/registry.ts';
 import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
+import { quotaLimitsOf, ratesOf } from './server-limits.ts';
 import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
 import { instrumentStore } from './store/instrumented.ts';
 import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
+import { withQuotas } from './store/with-quotas.ts';
+import { createClientAddress, peerAddress } from './transport/client-address.ts';
 import { createGrpcServer } from './transport/grpc/grpc.ts';
 import { defaultLimits, type Limits } from './transport/limits.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
@@ -144,10 +149,13 @@ async function compose(base: Base, database: Store): Promise<Server> {
 
   // The database and what a first start creates in it.
   const commits = createCommitSignal();
-  const store = withCommitSignal(database, commits);
-  await syncBuiltinRoles(store, clock);
-  await indexPatterns(store, log);
-  const { organization, firstStart } = await bootstrap(store, config.data, config.org, clock);
+  const ownWork = withCommitSignal(database, commits);
+  await syncBuiltinRoles(ownWork, clock);
+  await indexPatterns(ownWork, log);
+  const { organization, firstStart } = await bootstrap(ownWork, config.data, config.org, clock);
+  const { countRefusal } = metrics;
+  const store = withQuotas(ownWork, createQuotas({ limits: quotaLimitsOf(config), clock, countRefusal }));
+  const rates = createRequestRates({ ...ratesOf(config), clock, countRefusal });
   const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
   const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
 
@@ -169,6 +177,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
     ...{ db: store.reader, clock, publicUrl, accessTokens, grantCache },
     matchFederated: createFederatedMatcher(federation),
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
+    requireAttempt: rates.requireAttempt,
   });
 
   // What every method does, and the steps of every call.
@@ -187,24 +196,27 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const operations = { ...domainOperations, ...compatOperations };
   const observer = createCallObserver({ log, metrics });
   const call = createPipeline({
-    ...{ operations, store, authenticate, anonymous: anonymousCaller, clock, observer },
+    ...{ operations, store, authenticate, anonymous: anonymousCaller, clock, observer, rates },
     timeoutMs: config.requestTimeout,
   });
 
   // How calls arrive: each handler takes the paths that are its own, and REST the rest.
   const unauthenticated = createMemoryBudget(limits.unauthenticatedBytes);
+  const clientAddress = config.trustedProxies ? createClientAddress(config.trustedProxies) : peerAddress;
   const registry = await createRegistry({
-    ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, metrics },
+    ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, rates, metrics },
     authenticate: authenticateForRegistry,
     runNested: createNestedRunner(methods, operations),
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
+    addressOf: ({ socket, headers }) =>
+      clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString()),
     maxBlobBytes: config.maxBlob,
     pullEvents: config.pullEvents,
     formLimits: { maxBytes: limits.publicRequestBytes, timeoutMs: limits.publicRequestMs, budget: unauthenticated },
   });
   const readiness = createReadiness(store);
   const common = { serviceDomain, newRequestId: randomUUID, log, limits, unauthenticated };
-  const wire = { ...common, methods, call };
+  const wire = { ...common, methods, call, clientAddress };
   const reflectedFiles = (): readonly DescFile[] => [...files, ...v2beta1Files(v2Files)];
   // Only this machine can reach the port, and no other port has the details.
   const showDetails = operationsPort === undefined && isLoopback(config.listen);

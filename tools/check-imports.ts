@@ -9,6 +9,7 @@ const rows = [
   ['base'],
   ['contract'],
   ['formats'],
+  ['limits'],
   ['store', 'blobs'],
   ['resource'],
   ['domains'],

@@ -16,6 +16,8 @@ export interface Metrics {
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
   /** Counts pull events that were lost because the database did not store them in time. */
   countDroppedPullEvents(count: number): void;
+  /** Counts a request that a quota or a rate limit refused. */
+  countRefusal(quota: string): void;
   /** Deliveries of events to subscriptions. */
   readonly delivery: {
     /** Counts one attempt. A delivery that is still `pending` after it will be retried. */
@@ -80,6 +82,11 @@ export function createMetrics(): Metrics {
     name: 'wharf_dropped_pull_events_total',
     help: 'Pull events that were lost because the database did not store them in time.',
   });
+  const refusals = createCounter({
+    name: 'wharf_quota_refusals_total',
+    help: 'Requests that a quota or a rate limit refused, by quota.',
+    labelNames: ['quota'],
+  });
   const deliveryAttempts = createCounter({
     name: 'wharf_delivery_attempts_total',
     help: 'Attempts to deliver an event, by outcome: delivered, retried, or failed without a further retry.',
@@ -120,6 +127,7 @@ export function createMetrics(): Metrics {
       databaseOperations,
       databaseDuration,
       droppedPullEvents,
+      refusals,
       deliveryAttempts,
       deliveryDuration,
       deliveryLag,
@@ -143,6 +151,7 @@ export function createMetrics(): Metrics {
       databaseOperations.labels(operation, outcome).add();
       databaseDuration.labels(operation).observe(seconds);
     },
+    countRefusal: (quota) => refusals.labels(quota).add(),
     countDroppedPullEvents: (count) => droppedPullEvents.labels().add(count),
     delivery: {
       observe(state, seconds) {

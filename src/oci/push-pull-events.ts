@@ -16,7 +16,7 @@ export interface RegistryContent {
 }
 
 /** The facts of a registry event. The fields of its body are those that existing receivers of registry events expect. */
-export function registryEvent({ req, now }: OciCall, content: RegistryContent): AnyEventFacts {
+export function registryEvent({ req, address, now }: OciCall, content: RegistryContent): AnyEventFacts {
   const { name, repo, digest, type, tag, previousDigest } = content;
   const body = {
     repository: name,
@@ -29,7 +29,7 @@ export function registryEvent({ req, now }: OciCall, content: RegistryContent): 
     when: withoutTimeZone(now),
     // The geographic location of the client, which this server does not know.
     location: '',
-    remote_address: req.socket.remoteAddress ?? '',
+    remote_address: address,
     user_agent: req.headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? '',
   };
   return { subject: repo, extensions: { group: parentOf(repo) }, body: { json: JSON.stringify(body) } };

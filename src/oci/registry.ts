@@ -11,6 +11,7 @@ import { DistributionService } from '../contract/gen/wharfinger/oci/v1/distribut
 import { methodId } from '../contract/method.ts';
 import { methodTable } from '../contract/method-table.ts';
 import type { AccessTokens } from '../identity/tokens/access-tokens.ts';
+import type { RequestRates } from '../limits/request-rates.ts';
 import type { RunNested } from '../pipeline/nested.ts';
 import type { CallObserver } from '../pipeline/observe.ts';
 import type { Authenticate } from '../pipeline/pipeline.ts';
@@ -43,6 +44,7 @@ export interface RegistryOptions {
   readonly runNested: RunNested;
   readonly publicUrl: string;
   readonly requestIdOf: (req: IncomingMessage) => string;
+  readonly addressOf: (req: IncomingMessage) => string;
   /** The size limit of a blob. */
   readonly maxBlobBytes: number;
   readonly pullEvents: boolean;
@@ -53,6 +55,7 @@ export interface RegistryOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly observer: CallObserver;
+  readonly rates: RequestRates;
   readonly metrics: Pick<Metrics, 'countDroppedPullEvents'>;
 }
 
@@ -69,8 +72,8 @@ export const registryDirectory = (dataDir: string): string => join(dataDir, 'reg
 
 /** The OCI distribution API. Its methods are declared in the contract and take the same steps as all others. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf } = options;
-  const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, observer, metrics } = options;
+  const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf, addressOf } = options;
+  const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, observer, rates, metrics } = options;
   const challenges = createChallenges(publicUrl);
   const access = createRepositoryAccess(challenges);
   const writeToRepo = createWriteToRepo({ store, access, runNested });
@@ -121,10 +124,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     readCredential: createCredentialReader(authenticate),
     challenges,
     requestIdOf,
+    addressOf,
     stallMs,
     formLimits: options.formLimits,
     clock,
     observer,
+    rates,
   });
   return { handle, close: async () => pulls?.close() };
 }

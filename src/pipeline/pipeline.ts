@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, unauthenticated, unimplemented } from '../base/errors.ts';
 import { chain, type MaybePromise } from '../base/maybe-promise.ts';
+import type { RequestRates } from '../limits/request-rates.ts';
 import type { Caller } from '../resource/caller.ts';
 import type { ListStream, Operations, ReadContext } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
@@ -14,8 +15,8 @@ import type { CallObserver } from './observe.ts';
 import { runInTransaction, runWriteOperation, type WriteOperation } from './run-write.ts';
 import { validateRequest } from './validate-request.ts';
 
-/** Returns the caller who sent an `authorization` value. Throws UNAUTHENTICATED. */
-export type Authenticate = (authorization: string | undefined) => MaybePromise<Caller>;
+/** Returns the caller who sent an `authorization` value from an address. Throws UNAUTHENTICATED. */
+export type Authenticate = (authorization: string | undefined, address: string) => MaybePromise<Caller>;
 
 export interface PipelineOptions {
   readonly operations: Operations;
@@ -25,23 +26,27 @@ export interface PipelineOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly observer: CallObserver;
+  /** Absent for no limits. */
+  readonly rates?: RequestRates | undefined;
 }
 
 /** The steps of every call: authenticate, decode, authorize, validate, run (a write with its event), log and count. */
 export function createPipeline(options: PipelineOptions): Dispatch {
-  const { operations, store, authenticate, anonymous, clock, timeoutMs, observer } = options;
+  const { operations, store, authenticate, anonymous, clock, timeoutMs, observer, rates } = options;
 
-  function identify({ method: { access, requiredToken }, authorization }: IncomingCall): MaybePromise<Caller> {
+  function identify({ method: { access, requiredToken }, authorization, peer }: IncomingCall): MaybePromise<Caller> {
+    const isAnonymous = access === 'public' || (access === 'optional' && !authorization);
+    if (isAnonymous) rates?.countAnonymous(peer.address);
     if (requiredToken !== undefined && !authorization) {
       throw unauthenticated(`send ${requiredToken} as Authorization: Bearer <token>`);
     }
-    if (access === 'public' || (access === 'optional' && !authorization)) return anonymous;
-    return authenticate(authorization);
+    return isAnonymous ? anonymous : authenticate(authorization, peer.address);
   }
 
   /** Stays synchronous where every step is: a get by a cached caller on SQLite allocates no promise. */
   const perform = (incoming: IncomingCall, decision?: CommitDecision): MaybePromise<Message | ListStream> =>
     chain(identify(incoming), (caller) => {
+      rates?.countIdentity(caller.uid);
       const request = incoming.read();
       if (caller.forRequest) return performAs(incoming, caller.forRequest, request, decision);
       if (!(request instanceof Promise)) return run(incoming, caller, request, decision);
@@ -56,7 +61,9 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     decision: CommitDecision | undefined,
   ): Promise<Message | ListStream> {
     const read = await request;
-    return runLate(incoming, await forRequest(addressedBy(incoming.method, read)), read, decision);
+    const caller = await forRequest(addressedBy(incoming.method, read));
+    rates?.countIdentity(caller.uid);
+    return runLate(incoming, caller, read, decision);
   }
 
   /** A body can take minutes to arrive. The transaction of a write checks the caller again itself. */
@@ -128,6 +135,9 @@ export function createPipeline(options: PipelineOptions): Dispatch {
 
   function failed(incoming: IncomingCall, thrown: unknown, started: number): ApiError {
     const error = asApiError(thrown);
+    if (error.code === Code.UNAUTHENTICATED) {
+      rates?.countFailure(incoming.peer.address, incoming.authorization !== undefined);
+    }
     observer.end(incoming, error.code, started, error.code === Code.INTERNAL ? { cause: thrown } : undefined);
     return error;
   }

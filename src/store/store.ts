@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../base/maybe-promise.ts';
+import type { Quotas } from '../limits/quotas.ts';
 import type { BulkInsert } from './bulk-insert.ts';
 import type { RowCache } from './row-cache.ts';
 import type { Row, Value } from './value.ts';
@@ -37,6 +38,8 @@ export interface Transaction extends Reader {
   readonly forUpdateSkipLocked: Reader;
   /** Whether no other transaction can write concurrently, so that rows cannot change between a read and the commit. */
   readonly isOnlyWriter: boolean;
+  /** The quotas that hold for what is written. Absent for the work of the server itself, which has none. */
+  readonly quotas?: Quotas | undefined;
   /** Inserts rows, whose values follow one another in `values`, and returns the columns of `insert.returning`. */
   insert<R extends Row>(insert: BulkInsert, values: readonly Value[]): MaybePromise<R[]>;
   /** The same, for a caller that does not wait for the result. If it fails, the commit fails. */

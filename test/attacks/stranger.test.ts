@@ -4,3 +4,4 @@ import './stranger/expensive-requests.ts';
 import './stranger/operational-details.ts';
 import './stranger/pipelined-requests.ts';
 import './stranger/unfinished-messages.ts';
+import './stranger/rates.ts';

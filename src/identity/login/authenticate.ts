@@ -28,10 +28,12 @@ export interface AuthenticatorOptions {
   readonly publicUrl: string;
   /** Called for every authenticated request. */
   readonly recordLastSeen: (identity: string) => void;
+  /** Throws if an address may send no unknown token now (src/limits/request-rates.ts). Absent for no limit. */
+  readonly requireAttempt?: ((address: string) => void) | undefined;
 }
 
-/** Determines the caller from an `authorization` value. Throws UNAUTHENTICATED. */
-type Authenticate = (authorization: string | undefined) => MaybePromise<Caller>;
+/** Determines the caller from an `authorization` value, sent from an address. Throws UNAUTHENTICATED. */
+type Authenticate = (authorization: string | undefined, address: string) => MaybePromise<Caller>;
 
 export interface Authenticator {
   /** For REST and gRPC: accepts access tokens, and federated tokens that match an identity. */
@@ -41,7 +43,7 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { db, clock, accessTokens, matchFederated, grantCache, publicUrl, recordLastSeen } = options;
+  const { db, clock, accessTokens, matchFederated, grantCache, publicUrl, recordLastSeen, requireAttempt } = options;
 
   // Keyed by digest, so that the cache contains no usable credentials.
   const callers = createLru<string, CachedCaller>(MAX_CACHED);
@@ -143,6 +145,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return cached && cached.accessVersion === accessVersion && clock() < cached.until ? cached : undefined;
   }
 
+  function authenticateUncached(
+    token: string,
+    digest: string,
+    accessVersion: string | undefined,
+    address: string,
+  ): Promise<CachedCaller> {
+    // A token that was valid before is not a guess: an attacker with the same address does not lock out its client.
+    if (callers.get(digest) === undefined) requireAttempt?.(address);
+    return verify(token, digest, accessVersion);
+  }
+
   const createAuthenticate = (acceptsRegistryTokens: boolean): Authenticate => {
     function admit({ caller, forRegistry }: CachedCaller): Caller {
       if (forRegistry && !acceptsRegistryTokens) {
@@ -153,13 +166,16 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
 
     // Most callers are cached. They are returned without a promise.
-    return (authorization) => {
+    return (authorization, address) => {
       const token = bearerToken(authorization);
-      if (token === '') throw unauthenticated('send a token as Authorization: Bearer <token>');
+      if (token === '') {
+        requireAttempt?.(address);
+        throw unauthenticated('send a token as Authorization: Bearer <token>');
+      }
       const digest = hash('sha256', token, 'base64');
       // Read before everything else about access, so that the cached caller is never older than its access version.
       return chain(grantCache.accessVersion(), (accessVersion) =>
-        chain(findCached(digest, accessVersion) ?? verify(token, digest, accessVersion), admit),
+        chain(findCached(digest, accessVersion) ?? authenticateUncached(token, digest, accessVersion, address), admit),
       );
     };
   };

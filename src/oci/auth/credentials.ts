@@ -13,15 +13,15 @@ export interface Credential extends TokenRestriction {
 
 type TokenRestriction = Pick<OciCall, 'tokenAllows' | 'tokenRepositories'>;
 
-export type ReadCredential = (authorization: string | undefined) => Promise<Credential>;
+export type ReadCredential = (authorization: string | undefined, address: string) => Promise<Credential>;
 
 /** Accepts a token as a bearer token, or as a Basic password with any user name. */
 export function createCredentialReader(authenticate: Authenticate): ReadCredential {
   // The authenticator returns the same caller for the same token, for as long as it has the caller cached.
   const restrictions = new WeakMap<Caller, TokenRestriction>();
-  return async (authorization) => {
+  return async (authorization, address) => {
     const token = tokenIn(authorization);
-    const caller = await authenticate(`Bearer ${token}`);
+    const caller = await authenticate(`Bearer ${token}`, address);
     const restriction = restrictions.get(caller) ?? restrictionBy(audiencesOf(token));
     restrictions.set(caller, restriction);
     return { ...restriction, caller, token };

@@ -16,6 +16,8 @@ export interface BodyTimeout {
 /** An authenticated request, as handlers get it. */
 export interface OciCall extends ReadContext {
   readonly req: IncomingMessage;
+  /** The address of the client. */
+  readonly address: string;
   readonly query: URLSearchParams;
   /** The token that was sent, without its scheme. */
   readonly token: string;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import type { Method } from '../../contract/method.ts';
+import type { RequestRates } from '../../limits/request-rates.ts';
 import type { CallObserver } from '../../pipeline/observe.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Challenges } from '../auth/challenge.ts';
@@ -29,11 +30,13 @@ export interface HandlerOptions {
   readonly readCredential: ReadCredential;
   readonly challenges: Challenges;
   readonly requestIdOf: (req: IncomingMessage) => string;
+  readonly addressOf: (req: IncomingMessage) => string;
   /** How long a client may read nothing of a response. */
   readonly stallMs: number;
   readonly formLimits: FormLimits;
   readonly clock: Clock;
   readonly observer: CallObserver;
+  readonly rates: RequestRates;
 }
 
 /** Returns whether the path is one of the registry. */
@@ -44,7 +47,8 @@ const UNKNOWN_METHOD: Pick<Method, 'id' | 'routes'> = { id: 'oci/unknown', route
 
 /** Serves the registry paths: finds the endpoint, authenticates the caller, and turns every error into an OCI error. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { endpoints, db, readCredential, challenges, requestIdOf, stallMs, formLimits, clock, observer } = options;
+  const { endpoints, db, readCredential, challenges, requestIdOf, addressOf } = options;
+  const { stallMs, formLimits, clock, observer, rates } = options;
 
   function find(route: Route | undefined, verb: string): Endpoint<Route> | undefined {
     if (!route) return undefined;
@@ -54,6 +58,7 @@ export function createHandler(options: HandlerOptions): Handler {
 
   async function run(
     req: IncomingMessage,
+    address: string,
     route: Route | undefined,
     endpoint: Endpoint<Route> | undefined,
     bodyTimeout: BodyTimeout,
@@ -64,20 +69,23 @@ export function createHandler(options: HandlerOptions): Handler {
     const verb = req.method ?? '';
     const isForm = route.kind === 'token' && verb === 'POST';
     const { authorization, query } = isForm ? await readForm(req, bodyTimeout, formLimits) : readUrl(req);
-    const credential = await identify(authorization, route, query, () => challenges.at(route, verb, query));
+    const credential = await identify(authorization, address, route, query, () => challenges.at(route, verb, query));
+    rates.countIdentity(credential.caller.uid);
     const { method } = endpoint;
-    return endpoint.handle({ method, ...credential, authorization, now: clock(), db, req, query, bodyTimeout }, route);
+    const call = { method, ...credential, authorization, now: clock(), db, req, address, query, bodyTimeout };
+    return endpoint.handle(call, route);
   }
 
   /** Without a valid token, the response says where to get one. */
   async function identify(
     authorization: string | undefined,
+    address: string,
     route: Route,
     query: URLSearchParams,
     challenge: () => string,
   ): Promise<Credential> {
     try {
-      const credential = await readCredential(authorization);
+      const credential = await readCredential(authorization, address);
       const { forRequest } = credential.caller;
       // Any valid token may ask for the version, and it concerns no organization.
       if (!forRequest || route.kind === 'version') return credential;
@@ -85,6 +93,8 @@ export function createHandler(options: HandlerOptions): Handler {
     } catch (thrown) {
       const error = asOciError(thrown);
       if (error.status !== 401) throw thrown;
+      rates.requireAttempt(address);
+      rates.countFailure(address, authorization !== undefined);
       throw new OciError(error.code, error.message, { headers: { 'www-authenticate': challenge() } });
     }
   }
@@ -92,10 +102,11 @@ export function createHandler(options: HandlerOptions): Handler {
   async function serve(req: IncomingMessage, res: ServerResponse, path: string, bodyTimeout: BodyTimeout) {
     const started = observer.begin();
     const requestId = requestIdOf(req);
+    const address = addressOf(req);
     const route = routeOf(path);
     const endpoint = find(route, req.method ?? '');
     let cause: unknown;
-    const response = await run(req, route, endpoint, bodyTimeout).catch((thrown: unknown) => {
+    const response = await run(req, address, route, endpoint, bodyTimeout).catch((thrown: unknown) => {
       const error = asOciError(thrown);
       if (error.status >= 500) cause = thrown;
       return errorResponse(error);
@@ -113,7 +124,7 @@ export function createHandler(options: HandlerOptions): Handler {
       method: endpoint?.method ?? UNKNOWN_METHOD,
       wire: 'oci' as const,
       requestId,
-      peer: { address: req.socket.remoteAddress ?? '' },
+      peer: { address },
     };
     const repository = route && 'name' in route ? { repository: route.name } : {};
     observer.end(call, codeOf(status), started, { cause, isRoutine: isRoutine(req, status), fields: repository });

@@ -18,6 +18,7 @@ import { type Method, needsAuthentication } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
+import { type ClientAddress, peerAddress } from '../client-address.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
@@ -50,6 +51,7 @@ export interface GrpcServerOptions {
   readonly maxListBytes?: number;
   /** The age at which a connection is closed, so that even a request that never ends is closed at last. */
   readonly maxConnectionMs?: number;
+  readonly clientAddress?: ClientAddress;
   readonly log: Log;
 }
 
@@ -66,6 +68,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { methods, files, call: dispatch, authenticate, serviceDomain, newRequestId, log } = options;
   const { limits = defaultLimits, unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
+  const { clientAddress = peerAddress } = options;
+  /** Metadata is read only if the header counts. */
+  const addressOf = (call: UnaryCall): string =>
+    clientAddress(
+      withoutPort(call.getPeer()),
+      clientAddress === peerAddress ? undefined : call.metadata.get('x-forwarded-for').join(',') || undefined,
+    );
   // The library would print header values that it cannot parse, among them possibly a token.
   setLogVerbosity(logVerbosity.NONE);
   const server = new Server({
@@ -186,7 +195,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const encode = (message: Message) => (list ? list.end(message) : encodeMessage(method.desc.output, message));
     let response: MaybePromise<Buffer>;
     try {
-      response = chain(dispatch(incomingCall(method, call, requestId, cancellation, setHeader, list?.add)), encode);
+      const incoming = incomingCall(method, call, addressOf(call), requestId, cancellation, setHeader, list?.add);
+      response = chain(dispatch(incoming), encode);
       if (!(response instanceof Promise)) send(response);
     } catch (error) {
       fail(error);
@@ -231,6 +241,7 @@ function http2ServerOf(server: Server): Http2Server {
 function incomingCall(
   method: Method,
   call: UnaryCall,
+  address: string,
   requestId: string,
   cancellation: Cancellation,
   setHeader: (name: string, value: string) => void,
@@ -242,7 +253,7 @@ function incomingCall(
     wire: 'grpc',
     authorization: first(call.metadata, 'authorization'),
     requestId,
-    peer: { address: withoutPort(call.getPeer()), userAgent: first(call.metadata, 'user-agent') ?? '' },
+    peer: { address, userAgent: first(call.metadata, 'user-agent') ?? '' },
     signal: cancellation.signal,
     deadline: Number.isFinite(deadline) ? deadline : undefined,
     setHeader,

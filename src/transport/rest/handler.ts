@@ -13,6 +13,7 @@ import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch } from '../../pipeline/call.ts';
 import type { BodyTimeout } from '../body-timeout.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
+import { type ClientAddress, peerAddress } from '../client-address.ts';
 import type { ErrorContext } from '../error-status.ts';
 import { statusJson } from '../error-status.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
@@ -40,6 +41,7 @@ export interface RestOptions {
   readonly unauthenticated?: MemoryBudget;
   /** Web origins whose pages may call the API; `*` for all. */
   readonly cors: readonly string[];
+  readonly clientAddress?: ClientAddress;
   readonly log: Log;
 }
 
@@ -61,6 +63,7 @@ export function createRestHandler(
     maxBytes: Math.min(maxBodyBytes, publicRequestBytes),
     budget: options.unauthenticated,
   };
+  const { clientAddress = peerAddress } = options;
   const router = createRouter(methods);
   const cors = createCors(options.cors);
   const sendInBatch = createResponseBatch();
@@ -125,7 +128,10 @@ export function createRestHandler(
       wire: 'rest',
       authorization: req.headers.authorization,
       requestId,
-      peer: { address: req.socket.remoteAddress ?? '', userAgent: req.headers['user-agent'] ?? '' },
+      peer: {
+        address: clientAddress(req.socket.remoteAddress ?? '', req.headers['x-forwarded-for']?.toString()),
+        userAgent: req.headers['user-agent'] ?? '',
+      },
       signal: cancellation.signal,
       setHeader(name, value) {
         headers[name] = value;

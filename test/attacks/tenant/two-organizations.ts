@@ -109,7 +109,7 @@ function createParts(store: Store) {
     call: (token: string, ...addressed: string[]) =>
       uidOf(
         (async () => {
-          const caller = await authenticate(`Bearer ${token}`);
+          const caller = await authenticate(`Bearer ${token}`, '');
           return (await caller.forRequest?.(addressed))?.uid ?? caller.uid;
         })(),
       ),
