@@ -78,7 +78,7 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
    * name uses them too. A reference costs less to store than a facet and more to page, so it suits values that few
    * resources share.
    */
-  readonly references?: Readonly<Record<string, (message: M) => readonly string[]>>;
+  readonly references?: Readonly<Record<string, (message: M, state: State | undefined) => readonly string[]>>;
   /**
    * Sort orders besides uid, create_time and update_time, by proto name. Text compares bytewise; `timestampKey` makes a
    * text of a time. A request field of the same name filters by the exact value.

@@ -8,7 +8,8 @@ import { inLockOrder, scopeKey } from './list-membership.ts';
 import { SUBTRACT_FROM_LIST } from './listing-index.ts';
 
 const BATCH = 500;
-const BODIES = 'SELECT uid, body FROM resource WHERE kind = $1 AND parent = $2 AND uid > $3 ORDER BY uid LIMIT $4';
+const BODIES =
+  'SELECT uid, body, state FROM resource WHERE kind = $1 AND parent = $2 AND uid > $3 ORDER BY uid LIMIT $4';
 const DELETE = 'DELETE FROM resource WHERE kind = $1 AND parent = $2';
 const DROP_REFERENCES = 'DELETE FROM reference WHERE kind = $1 AND field = $2 AND value = $3 AND uid > $4 AND uid < $5';
 const LISTS = 'SELECT id, facet, n FROM list WHERE scope = $1 AND kind = $2 AND n > 0';
@@ -45,17 +46,23 @@ export async function deleteChildren(tx: Transaction, resource: Resource, parent
   await tx.run(DELETE, resource.kind, parent);
 }
 
+interface BodyRow extends Row {
+  readonly uid: Uid;
+  readonly body: Uint8Array;
+  readonly state: string | null;
+}
+
 async function dropKeysAndReferences(tx: Transaction, resource: Resource, parent: string): Promise<void> {
   const { references = {}, unique } = resource;
   if (!unique && Object.keys(references).length === 0) return;
   const dropped = new Set<string>();
   for (let after = ''; ; ) {
-    const rows = await tx.all<{ uid: Uid; body: Uint8Array }>(BODIES, resource.kind, parent, after, BATCH);
-    for (const { uid, body } of rows) {
+    const rows = await tx.all<BodyRow>(BODIES, resource.kind, parent, after, BATCH);
+    for (const { uid, body, state } of rows) {
       const message = fromBinary(resource.schema, body) as never;
       for (const { key } of unique?.(message, parent) ?? []) await releaseKey(tx, resource, key, uid);
       for (const [field, valuesOf] of Object.entries(references)) {
-        for (const value of valuesOf(message)) {
+        for (const value of valuesOf(message, state === null ? undefined : JSON.parse(state))) {
           if (dropped.has(`${field} ${value}`)) continue;
           dropped.add(`${field} ${value}`);
           await tx.run(DROP_REFERENCES, resource.kind, field, value, ...descendantRange(parent));

@@ -50,7 +50,7 @@ export function updateReferences(tx: Transaction, resource: Resource, changes: r
   const rows: string[] = [];
   for (const field of Object.keys(resource.references ?? {})) {
     const added: [value: string, uid: string][] = [];
-    const valuesOf = (stored?: Stored) => new Set(stored && resource.values[field]?.(stored.message));
+    const valuesOf = (stored?: Stored) => new Set(stored && resource.values[field]?.(stored.message, stored.state));
     for (const { uid, before, after } of changes) {
       const [old, wanted] = [valuesOf(before), valuesOf(after)];
       for (const value of old.difference(wanted)) tx.runUnawaited(DROP_REFERENCE, resource.kind, field, value, uid);

@@ -12,6 +12,10 @@ export interface ListMembership {
 export const scopeKey = (of: 'descendants' | 'children', uid: string): string =>
   `${of === 'children' ? 'c' : 'd'}:${uid}`;
 
+/** The uid of the organization whose descendants a scope is; undefined for any other scope. */
+export const organizationOfScope = (scope: string): string | undefined =>
+  scope.startsWith('d:') && !scope.includes('/') ? scope.slice(2) : undefined;
+
 /** The facet of the list of all resources of a scope. */
 export const WHOLE_LIST = '';
 

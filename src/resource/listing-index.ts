@@ -3,7 +3,7 @@ import { awaitAll } from '../store/await-all.ts';
 import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Row, Transaction, Value } from '../store/store.ts';
 import type { Resource, Stored } from './definition.ts';
-import { inLockOrder, type ListMembership, membershipsOf } from './list-membership.ts';
+import { inLockOrder, type ListMembership, membershipsOf, organizationOfScope, WHOLE_LIST } from './list-membership.ts';
 
 // The listing index: sorted lists of resources with their sizes (tables `list` and `entry`). A page of a List response is
 // one seek in it, whatever the size of the list.
@@ -12,7 +12,7 @@ const ADD_TO_LISTS: BulkInsert = {
   into: 'list',
   columns: { scope: 'text', kind: 'text', facet: 'text', n: 'integer' },
   conflict: { key: ['scope', 'kind', 'facet'], sum: 'n' },
-  returning: ['id', 'scope', 'kind', 'facet'],
+  returning: ['id', 'scope', 'kind', 'facet', 'n'],
 };
 export const SUBTRACT_FROM_LIST = `UPDATE list SET n = n - $4
   WHERE scope = $1 AND kind = $2 AND facet = $3 RETURNING id`;
@@ -46,6 +46,7 @@ interface ListRow extends Row {
   readonly scope: string;
   readonly kind: string;
   readonly facet: string;
+  readonly n: number;
 }
 
 /** Updates the lists and entries of changed resources. The size of a list is changed once, however many join it. */
@@ -106,9 +107,13 @@ async function growLists(
   grown: ReadonlyMap<string, ListChange>,
   sizes: readonly Value[],
 ): Promise<void> {
-  for (const { id, scope, kind, facet } of await tx.insert<ListRow>(ADD_TO_LISTS, sizes)) {
+  for (const { id, scope, kind, facet, n } of await tx.insert<ListRow>(ADD_TO_LISTS, sizes)) {
     const list = kind === resource.kind && grown.get(`${scope} ${facet}`);
-    if (list) list.id = id;
+    if (!list) continue;
+    list.id = id;
+    // Exact, because the row of the list is locked until the commit.
+    const organization = facet === WHOLE_LIST ? organizationOfScope(scope) : undefined;
+    if (organization !== undefined) tx.quotas?.requireResources(organization, kind, n);
   }
 }
 

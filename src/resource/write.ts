@@ -1,7 +1,7 @@
 import { type DescMessage, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { alreadyExists } from '../base/errors.ts';
-import type { Uid } from '../base/uid.ts';
+import { rootOf, type Uid } from '../base/uid.ts';
 import { awaitAll } from '../store/await-all.ts';
 import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Transaction, Value } from '../store/store.ts';
@@ -49,6 +49,7 @@ export async function insertAll<S extends DescMessage>(
   drafts: readonly Draft<MessageShape<S>>[],
   now: number,
 ): Promise<Stored<MessageShape<S>>[]> {
+  for (const { uid } of tx.quotas ? drafts : []) tx.quotas?.requireNotFull(rootOf(uid), resource.kind);
   const rows: Value[] = [];
   const all = drafts.map(({ uid, parent, state, created = now, ...draft }): Stored<MessageShape<S>> => {
     const message = Object.assign(draft.message, { uid });

@@ -21,6 +21,7 @@ const ADDED = [
   ['blob_link', 'manifest', 'manifest_link', 'tag_history', 'tag_target'],
   ['sink', 'delivery'],
   ['vulnerability_report'],
+  ['organization_storage', 'period_count', 'upload'],
   ['sink_address'],
   ['former_organization_name', 'organization_member'],
 ];

@@ -9,6 +9,7 @@ import './tenant/issuer-patterns.ts';
 import './tenant/last-owner.ts';
 import './tenant/organization-names.ts';
 import './tenant/private-issuers.ts';
+import './tenant/quotas.ts';
 import './tenant/stronger-identities.ts';
 import './tenant/subscriptions.ts';
 import './tenant/two-organizations.ts';

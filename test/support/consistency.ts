@@ -38,7 +38,7 @@ export async function assertConsistent(db: Reader, all: readonly Resource[] = re
     for (const { key } of resource.unique?.(message as never, row.parent) ?? [])
       keys.push(`${row.kind}|${key}|${row.uid}`);
     for (const field of Object.keys(resource.references ?? {})) {
-      const values = resource.values[field]?.(message) ?? [];
+      const values = resource.values[field]?.(message, stored.state) ?? [];
       for (const value of values) references.push(`${row.kind}|${field}|${value}|${row.uid}`);
     }
   }

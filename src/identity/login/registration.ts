@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { denied, invalid, unauthenticated } from '../../base/errors.ts';
+import { type ApiError, denied, invalid, unauthenticated } from '../../base/errors.ts';
 import { canonicalIssuer } from '../../base/issuer-url.ts';
 import { ROOT, rootOf, type Uid } from '../../base/uid.ts';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
@@ -18,6 +18,7 @@ import { putSetting } from '../../store/settings.ts';
 import type { Reader } from '../../store/store.ts';
 import type { FederatedClaims, VerifyUnregistered } from '../federation/federated-login.ts';
 import { type AccessTokens, bearerToken } from '../tokens/access-tokens.ts';
+import { countRegistration } from './registration-quota.ts';
 
 export interface RegistrationOptions {
   readonly accessTokens: Pick<AccessTokens, 'verify'>;
@@ -70,6 +71,8 @@ async function joinByInvite(
   const { issuer, audiences, email } = user;
   const proof = email && { ...email, issuer, audiences, isForServer: audiences.includes(publicUrl) };
   const { group } = await redeemInvite(ctx, code, uid, proof);
+  const refusal = await countRegistration(ctx, group);
+  if (refusal) throw refusal;
   return group;
 }
 
@@ -86,17 +89,34 @@ async function joinThroughProviders(ctx: WriteContext, uid: Uid, user: Federated
     throw denied('registration requires an invite; ask an owner of the group for one and send its code');
   }
   const joined = joinedProvidersOf(registered);
-  const added = providers.filter((provider) => !joined.includes(provider.uid));
-  if (added.length === 0) {
+  const isNew = (provider: Stored<IdentityProvider>): boolean => !joined.includes(provider.uid);
+  if (!providers.some(isNew)) {
     ctx.unchanged();
     return oldest?.parent ?? '';
   }
+  const added = await withinQuota(ctx, providers.filter(isNew));
   const state = { ...registered?.state, [JOINED_PROVIDERS]: [...joined, ...added.map((provider) => provider.uid)] };
   if (registered) await update(ctx.db, identities, registered, { message: registered.message, state }, ctx.now);
   else await insertIdentity(ctx, uid, user, state);
   // The caller needs no permission to assign the roles: the creators of the providers had it.
   for (const { parent, message } of added) await ensureRoleBinding(ctx, parent, uid, message.defaultRole);
   return oldest?.parent ?? '';
+}
+
+/** Those providers whose organizations have room. An organization that has none does not keep a person out of others. */
+async function withinQuota(
+  ctx: WriteContext,
+  providers: readonly Stored<IdentityProvider>[],
+): Promise<Stored<IdentityProvider>[]> {
+  const joinable: Stored<IdentityProvider>[] = [];
+  let refusal: ApiError | undefined;
+  for (const provider of providers) {
+    const refused = await countRegistration(ctx, provider.parent);
+    if (refused) refusal = refused;
+    else joinable.push(provider);
+  }
+  if (refusal && joinable.length === 0) throw refusal;
+  return joinable;
 }
 
 /** The key in the state of an identity under which the uids of the providers are stored that it has joined through. */

@@ -36,6 +36,12 @@ const ROTATE = 'UPDATE refresh_family SET secret_hash = $2 WHERE id = $1';
 const REVOKE = 'DELETE FROM refresh_family WHERE id = $1';
 const DELETE_EXPIRED = `DELETE FROM refresh_family WHERE id IN
   (SELECT id FROM refresh_family WHERE expires <= $1 ORDER BY expires LIMIT 500)`;
+/**
+ * Ends the oldest logins of an identity, except for the new one ($2) and some others ($3). Several servers can issue at
+ * the same time, so there may be more than one.
+ */
+const END_OLDEST = `DELETE FROM refresh_family WHERE id IN
+  (SELECT id FROM refresh_family WHERE identity = $1 AND id <> $2 ORDER BY expires DESC, id LIMIT 500 OFFSET $3)`;
 const DELETE_EXPIRED_EVERY_MS = 60_000;
 
 /**
@@ -59,7 +65,11 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
       const expires = login.authenticatedAt + LOGIN_LIFETIME_MS;
       const first = { id: randomBytes(16).toString('hex'), secret: newSecret() };
       const row = [first.id, hashOf(first.secret), login.identity, encodeLogin(login), expires] as const;
-      await store.write((tx) => tx.run(INSERT, ...row));
+      await store.write(async (tx) => {
+        await tx.run(INSERT, ...row);
+        const limit = tx.quotas?.limits.refreshTokens ?? Infinity;
+        if (limit !== Infinity) await tx.run(END_OLDEST, login.identity, first.id, limit - 1);
+      });
       return { token: encodeToken(first, expires), expires };
     },
 

@@ -28,6 +28,27 @@ export function createOrganizationProblem(caller: Caller): string | undefined {
   return undefined;
 }
 
+/** The reference from an organization to the identity that created it. */
+export const FOUNDER = 'founder';
+
+const LOCK_IDENTITY = "SELECT uid FROM resource WHERE kind = 'identity' AND uid = $1";
+const COUNT = 'SELECT count(*) AS n FROM reference WHERE kind = $1 AND field = $2 AND value = $3';
+
+/** Refuses a caller that has created as many organizations as one identity may. Operators of the server are exempt. */
+export async function requireOrganizationQuota({ db, caller }: WriteContext): Promise<void> {
+  const limit = db.quotas?.limits.organizations ?? Infinity;
+  if (limit === Infinity || founderRole(caller) === OPERATOR) return;
+  // The organizations of one identity are created one after the other, so that the count is exact.
+  await db.forUpdate.get(LOCK_IDENTITY, caller.uid);
+  const { n = 0 } = (await db.get<{ n: number }>(COUNT, 'group', FOUNDER, caller.uid)) ?? {};
+  if (n < limit) return;
+  throw db.quotas?.refuse(
+    'organizations',
+    `identity:${caller.uid}`,
+    `an identity may create ${limit} organizations; delete one, or ask an operator of the server to raise the limit`,
+  );
+}
+
 /** The role that the founder of an organization gets at it: OPERATOR for an operator of the server, else OWNER. */
 export const founderRole = (caller: Caller): BuiltinRole => (isOperator(caller) ? OPERATOR : OWNER);
 

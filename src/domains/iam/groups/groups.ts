@@ -9,7 +9,13 @@ import { deleteOne, insert } from '../../../resource/write.ts';
 import { requireOperatorsRemainWithout } from '../access/last-owner.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { requireRoleRevocable } from '../roles/roles.ts';
-import { founderRole, requireCanCreateOrganization, requireOperator } from './create-organization.ts';
+import {
+  FOUNDER,
+  founderRole,
+  requireCanCreateOrganization,
+  requireOperator,
+  requireOrganizationQuota,
+} from './create-organization.ts';
 import { findParentGroup } from './find-parent-group.ts';
 import { requireNotReserved, reserveDeleted, reserveRenamed } from './former-names.ts';
 import { forgetOrganization, recordMember } from './members.ts';
@@ -28,6 +34,7 @@ export const groups = defineResource({
   cascade: ['terms acceptance', 'access request', 'vulnerability', 'artifact'],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
+  references: { [FOUNDER]: (_group, state) => [String(state?.[FOUNDER] ?? '')] },
   unique: (group, parent) => [
     {
       key: `${parent}/${group.name}`,
@@ -45,11 +52,12 @@ export const groups = defineResource({
     return ROOT;
   },
 
-  beforeCreate(ctx, group, { uid, parent }) {
+  async beforeCreate(ctx: WriteContext, group, { uid, parent }) {
     if (group.verified) requireOperator(ctx, VERIFY);
     if (parent !== ROOT) return undefined;
+    await requireOrganizationQuota(ctx);
     group.status = OrgStatus.READY;
-    return { founderBinding: newUid(uid) };
+    return { founderBinding: newUid(uid), [FOUNDER]: ctx.caller.uid };
   },
 
   async afterCreate(ctx, { uid, parent, message: { name }, state }) {
