@@ -211,6 +211,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
     addressOf: ({ socket, headers }) =>
       clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString()),
     maxBlobBytes: config.maxBlob,
+    isStorageLimited: config.maxOrgStorage !== Infinity,
     pullEvents: config.pullEvents,
     formLimits: { maxBytes: limits.publicRequestBytes, timeoutMs: limits.publicRequestMs, budget: unauthenticated },
   });

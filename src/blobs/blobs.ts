@@ -28,8 +28,11 @@ export interface Blobs {
    * upload.
    */
   finish(uploadId: string, digest: string): Promise<{ readonly size: number }>;
-  /** Deletes the upload and returns whether it existed. */
-  cancel(uploadId: string): Promise<boolean>;
+  /**
+   * Deletes the upload and returns whether it existed. With `before`, it is deleted only if it was begun and last
+   * appended to before that time.
+   */
+  cancel(uploadId: string, condition?: { readonly before: number }): Promise<boolean>;
   /** Lists all uploads, in no order. */
   uploads(): AsyncIterable<UploadEntry>;
 }

@@ -133,9 +133,10 @@ export function createUploads({ layout, clock, cachedHashes, locks, publish }: U
       });
     },
 
-    async cancel(id) {
+    async cancel(id, { before } = { before: Infinity }) {
       if (!UPLOAD_ID.test(id)) return false;
       return withLock(id, async (path) => {
+        if (before !== Infinity && ((await unlessMissing(stat(path)))?.mtimeMs ?? 0) >= before) return false;
         hashes.delete(id);
         return (await unlessMissing(unlink(path).then(() => true))) ?? false;
       });

@@ -30,6 +30,7 @@ import { createManifestEndpoints } from './content/manifest-endpoints.ts';
 import { createMounts } from './content/mounts.ts';
 import { createUploadEndpoints } from './content/upload-endpoints.ts';
 import { createUploadIds } from './content/upload-ids.ts';
+import { createUploadQuota } from './content/upload-quota.ts';
 import { OciError } from './errors.ts';
 import { createGcLock } from './gc/gc-lock.ts';
 import { json } from './http/call.ts';
@@ -47,6 +48,8 @@ export interface RegistryOptions {
   readonly addressOf: (req: IncomingMessage) => string;
   /** The size limit of a blob. */
   readonly maxBlobBytes: number;
+  /** Whether the bytes of an organization are limited. */
+  readonly isStorageLimited: boolean;
   readonly pullEvents: boolean;
   /** How long a client may neither send nor read a byte in the middle of a blob. */
   readonly stallMs?: number;
@@ -73,7 +76,17 @@ export const registryDirectory = (dataDir: string): string => join(dataDir, 'reg
 /** The OCI distribution API. Its methods are declared in the contract and take the same steps as all others. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf, addressOf } = options;
-  const { maxBlobBytes: maxBytes, pullEvents, stallMs = STALL_MS, clock, log, observer, rates, metrics } = options;
+  const {
+    maxBlobBytes: maxBytes,
+    isStorageLimited,
+    pullEvents,
+    stallMs = STALL_MS,
+    clock,
+    log,
+    observer,
+    rates,
+    metrics,
+  } = options;
   const challenges = createChallenges(publicUrl);
   const access = createRepositoryAccess(challenges);
   const writeToRepo = createWriteToRepo({ store, access, runNested });
@@ -86,7 +99,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const issueToken = createTokenEndpoint({ accessTokens, publicUrl });
   const manifests = createManifestEndpoints({ store, blobs, access, writeToRepo, runNested, storeReport, pulls });
   const stored = createBlobEndpoints({ store, blobs, access, pulls });
-  const uploads = createUploadEndpoints({ blobs, access, writeToRepo, mounts, ids, gcLock, maxBytes, stallMs });
+  const quota = createUploadQuota({ store, blobs, isStorageLimited });
+  const uploads = createUploadEndpoints({
+    ...{ blobs, access, writeToRepo, mounts, ids, gcLock, quota, maxBytes, stallMs },
+  });
   const discovery = createDiscoveryEndpoints(access);
 
   const rpc = DistributionService.method;

@@ -16,7 +16,10 @@ interface ResourceRow extends Row {
   state: string | null;
 }
 
-/** Recomputes the listing index, natural keys and references from the resources, and compares them with the tables. */
+/**
+ * Recomputes the listing index, natural keys and references from the resources, and the storage of organizations from
+ * the content of their repos, and compares them with the tables.
+ */
 export async function assertConsistent(db: Reader, all: readonly Resource[] = resources): Promise<void> {
   const kinds = new Map<string, Resource>(all.map((resource) => [resource.kind, resource]));
   const entries: string[] = [];
@@ -57,5 +60,13 @@ export async function assertConsistent(db: Reader, all: readonly Resource[] = re
   assert.deepEqual(
     await textColumn(`SELECT kind || '|' || field || '|' || value || '|' || uid AS text FROM reference`),
     references.sort(),
+  );
+  assert.deepEqual(
+    await textColumn(`SELECT organization || '|' || bytes AS text FROM organization_storage WHERE bytes <> 0`),
+    await textColumn(`SELECT organization || '|' || sum(size) AS text FROM (
+      SELECT organization, size FROM
+        (SELECT DISTINCT substr(repo, 1, 40) AS organization, digest, size FROM blob_link) AS blobs
+      UNION ALL SELECT substr(repo, 1, 40) AS organization, length(bytes) AS size FROM manifest
+    ) AS content GROUP BY organization`),
   );
 }

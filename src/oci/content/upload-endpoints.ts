@@ -1,7 +1,9 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { rootOf } from '../../base/uid.ts';
 import type { Blobs, ByteRange } from '../../blobs/blobs.ts';
 import { BlobError } from '../../blobs/errors.ts';
 import { linkBlob } from '../../domains/registry/manifests/blob-links.ts';
+import { closeUpload } from '../../domains/registry/storage/open-uploads.ts';
 import type { PushTarget, RepositoryAccess } from '../auth/repository-access.ts';
 import { OciError } from '../errors.ts';
 import type { GcLock } from '../gc/gc-lock.ts';
@@ -14,6 +16,7 @@ import { registryEvent } from '../push-pull-events.ts';
 import type { WriteToRepo } from './create-repo-on-push.ts';
 import type { Mounts } from './mounts.ts';
 import type { UploadIds } from './upload-ids.ts';
+import { quotaErrorIn, type UploadQuota } from './upload-quota.ts';
 
 export interface UploadEndpointsOptions {
   readonly blobs: Blobs;
@@ -22,6 +25,7 @@ export interface UploadEndpointsOptions {
   readonly mounts: Mounts;
   readonly ids: UploadIds;
   readonly gcLock: GcLock;
+  readonly quota: UploadQuota;
   /** The size limit of a blob. */
   readonly maxBytes: number;
   /** How long a client may send nothing in the middle of an upload. */
@@ -42,6 +46,7 @@ export function createUploadEndpoints({
   mounts,
   ids,
   gcLock,
+  quota,
   maxBytes,
   stallMs,
 }: UploadEndpointsOptions) {
@@ -54,19 +59,19 @@ export function createUploadEndpoints({
     if (digest !== null) return receiveWhole(call, target, requireDigest(digest));
     const repo =
       target.repo ?? (await writeToRepo(call, target, async (_ctx, created) => ({ result: created, events: [] })));
-    const id = await blobs.begin();
+    const id = await quota.begin(rootOf(target.group), call.now);
     return { status: 202, headers: progress({ id, target, location: locationOf(call, target, repo, id) }, 0) };
   }
 
   async function receiveWhole(call: OciCall, target: PushTarget, digest: string): Promise<OciResponse> {
     refuseLarge(0, lengthOf(call.req));
-    const id = await blobs.begin();
+    const id = await quota.begin(rootOf(target.group), call.now);
     try {
-      await receive(call, id, 0);
+      await receive(call, target, id, 0);
       await finishBlob(call, target, id, digest);
     } catch (error) {
       // No client knows its id, so it cannot be continued.
-      await blobs.cancel(id).catch(() => {});
+      await quota.cancel(id).catch(() => {});
       throw error;
     }
     return created(target.name, digest);
@@ -74,16 +79,29 @@ export function createUploadEndpoints({
 
   async function append(call: OciCall, route: RouteOf<'upload'>): Promise<OciResponse> {
     const upload = await requireUpload(call, route);
-    const end = await appendChunk(call, upload);
+    const end = await forgettingDeleted(upload, () => appendChunk(call, upload));
     return { status: 202, headers: progress(upload, end) };
   }
 
   async function finish(call: OciCall, route: RouteOf<'upload'>): Promise<OciResponse> {
     const digest = requireDigest(call.query.get('digest') ?? '');
     const upload = await requireUpload(call, route);
-    if (hasBody(call.req)) await appendChunk(call, upload);
-    await finishBlob(call, upload.target, upload.id, digest);
+    await forgettingDeleted(upload, async () => {
+      if (hasBody(call.req)) await appendChunk(call, upload);
+      await finishBlob(call, upload.target, upload.id, digest);
+    });
     return created(route.name, digest);
+  }
+
+  /** Some failures delete the upload. It then no longer counts. */
+  async function forgettingDeleted<T>({ id }: Upload, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      // If this fails too, garbage collection does it.
+      await quota.forgetIfDeleted(id).catch(() => {});
+      throw error;
+    }
   }
 
   async function status(call: OciCall, route: RouteOf<'upload'>): Promise<OciResponse> {
@@ -93,7 +111,7 @@ export function createUploadEndpoints({
 
   async function cancel(call: OciCall, route: RouteOf<'upload'>): Promise<OciResponse> {
     const { id } = await requireUpload(call, route);
-    if (!(await blobs.cancel(id))) throw unknown();
+    if (!(await quota.cancel(id))) throw unknown();
     return { status: 204 };
   }
 
@@ -121,7 +139,7 @@ export function createUploadEndpoints({
     const offset = range?.start ?? (await offsetOf(upload));
     refuseLarge(offset, length);
     try {
-      const end = await receive(call, upload.id, offset, range);
+      const end = await receive(call, upload.target, upload.id, offset, range);
       if (range && end !== range.end + 1) throw new OciError('SIZE_INVALID', 'Content-Range is longer than the body');
       return end;
     } catch (error) {
@@ -133,15 +151,20 @@ export function createUploadEndpoints({
 
   /** Has no time limit for the whole: a layer of many gigabytes on a slow line takes long. */
   async function receive(
-    { req, bodyTimeout }: OciCall,
+    { req, bodyTimeout, now }: OciCall,
+    { group }: PushTarget,
     id: string,
     offset: number,
     range?: ByteRange,
   ): Promise<number> {
     const limit = Math.min(maxBytes, range ? range.end + 1 : Infinity);
+    const counted = { id, organization: rootOf(group), now };
+    const body = quota.reserving(bodyChunks(req, stallMs), counted, offset, lengthOf(req));
     bodyTimeout.suspend();
     try {
-      return await blobs.append(id, offset, bodyChunks(req, stallMs), { limit, done: freeChunk });
+      return await blobs.append(id, offset, body, { limit, done: freeChunk });
+    } catch (error) {
+      throw quotaErrorIn(error);
     } finally {
       bodyTimeout.resume();
     }
@@ -157,6 +180,7 @@ export function createUploadEndpoints({
     const { size } = await blobs.finish(id, digest);
     await writeToRepo(call, target, async ({ db }, repo) => {
       await gcLock.requireBlob(db, epoch, digest);
+      await closeUpload(db, id);
       await linkBlob(db, repo, digest, size, call.now);
       const event = registryEvent(call, { name: target.name, repo, digest, type: 'blob' });
       return { result: undefined, events: [event] };

@@ -10,6 +10,7 @@ import {
   type RepoDigest,
   unlinkUnreferenced,
 } from '../../domains/registry/manifests/garbage.ts';
+import { closeUpload, scanOldUploads } from '../../domains/registry/storage/open-uploads.ts';
 import { getSetting, putSetting } from '../../store/settings.ts';
 import type { Store } from '../../store/store.ts';
 import { endGc, lockForGc } from './gc-lock.ts';
@@ -168,14 +169,26 @@ async function removeUnlinked(
 
 const digestsOf = (entries: readonly BlobEntry[]): string[] => entries.map(({ digest }) => digest);
 
-async function* uploads({ blobs, before, dryRun, collected }: Work): AsyncGenerator<string> {
+async function* uploads({ store, blobs, before, dryRun, collected }: Work): AsyncGenerator<string> {
   for await (const { id, size, changed } of blobs.uploads()) {
     if (changed >= before || !(dryRun || (await cancelled(blobs, id)))) continue;
     collected.uploads++;
     collected.bytes += size;
   }
+  if (!dryRun) await forgetUploads(store, blobs, before);
   // Uploads have no order, so a resumed collection checks all of them again.
   yield '';
+}
+
+/** Deletes the rows of uploads that no longer exist, so that they do not count against a quota. */
+async function forgetUploads(store: Store, blobs: Blobs, before: number): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const ids: string[] = await scanOldUploads(store.reader, before, after as string);
+    for (const id of ids) {
+      if ((await blobs.offset(id)) === undefined) await store.write((tx) => closeUpload(tx, id));
+    }
+    after = ids.at(-1);
+  }
 }
 
 async function cancelled(blobs: Blobs, id: string): Promise<boolean> {

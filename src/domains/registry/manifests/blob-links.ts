@@ -1,12 +1,14 @@
 import type { Uid } from '../../../base/uid.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { lockRepo } from '../repos/repos.ts';
+import { countBlob, uncountBlob } from '../storage/organization-storage.ts';
 
 const LINK = `INSERT INTO blob_link (repo, digest, size, linked) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (repo, digest) DO UPDATE SET linked = excluded.linked`;
+  ON CONFLICT (repo, digest) DO NOTHING`;
+const RENEW = 'UPDATE blob_link SET linked = $3 WHERE repo = $1 AND digest = $2';
 const FIND = 'SELECT size, linked FROM blob_link WHERE repo = $1 AND digest = $2';
 const FIND_REPOS = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
-const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2';
+const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2 RETURNING size';
 
 export interface BlobLink {
   readonly size: number;
@@ -23,7 +25,8 @@ export async function linkBlob(
   now: number,
 ): Promise<void> {
   await lockRepo(tx, repo);
-  await tx.run(LINK, repo, digest, size, now);
+  if ((await tx.run(LINK, repo, digest, size, now)) > 0) await countBlob(tx, repo, digest, size);
+  else await tx.run(RENEW, repo, digest, now);
 }
 
 /** The link of a repo to a blob. A repo without it does not have the blob, even when another repo has it. */
@@ -53,5 +56,8 @@ export async function mountBlob(
 }
 
 /** Removes a blob from a repo. Returns whether the repo had it. */
-export const unlinkBlob = async (tx: Transaction, repo: string, digest: string): Promise<boolean> =>
-  (await tx.run(UNLINK, repo, digest)) > 0;
+export async function unlinkBlob(tx: Transaction, repo: string, digest: string): Promise<boolean> {
+  const [deleted] = await tx.runReturning<{ size: number }>(UNLINK, repo, digest);
+  if (deleted) await uncountBlob(tx, repo, digest, deleted.size);
+  return deleted !== undefined;
+}

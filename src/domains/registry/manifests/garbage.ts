@@ -2,6 +2,7 @@ import type { MaybePromise } from '../../../base/maybe-promise.ts';
 import type { Uid } from '../../../base/uid.ts';
 import { batchPlaceholders, parameterBatches } from '../../../store/parameter-batches.ts';
 import type { Reader, Row, Transaction } from '../../../store/store.ts';
+import { uncountBlob } from '../storage/organization-storage.ts';
 import type { RegistryWrite } from '../tags/tag-targets.ts';
 import { deleteManifest } from './manifests.ts';
 
@@ -43,7 +44,7 @@ const SCAN_LINKS = `SELECT l.repo, l.digest, l.size,
     CASE WHEN l.linked < $3 AND ${UNREFERENCED} THEN 1 ELSE 0 END AS is_garbage
   FROM blob_link l WHERE (l.repo, l.digest) > ($1, $2) ORDER BY l.repo, l.digest LIMIT $4`;
 const LOCK_LINK = 'SELECT digest FROM blob_link WHERE repo = $1 AND digest = $2 AND linked < $3';
-const UNLINK = `DELETE FROM blob_link AS l WHERE l.repo = $1 AND l.digest = $2 AND ${UNREFERENCED}`;
+const UNLINK = `DELETE FROM blob_link AS l WHERE l.repo = $1 AND l.digest = $2 AND ${UNREFERENCED} RETURNING size`;
 
 /** Whether `m` is an orphan: its subject does not exist, no tag points to it and no index contains it. */
 const ORPHANED = `m.subject IS NOT NULL
@@ -92,7 +93,10 @@ export async function unlinkUnreferenced(
   for (const { repo, digest } of links) {
     // Locked first: a push that needs the link has committed, which the next statement sees, or finds the link deleted.
     if (!(await tx.forUpdate.get(LOCK_LINK, repo, digest, before))) continue;
-    deleted += await tx.run(UNLINK, repo, digest);
+    const [link] = await tx.runReturning<{ size: number }>(UNLINK, repo, digest);
+    if (!link) continue;
+    await uncountBlob(tx, repo, digest, link.size);
+    deleted++;
   }
   return deleted;
 }

@@ -1,7 +1,9 @@
+import { rootOf } from '../../../base/uid.ts';
 import type { Reader, Row, Transaction } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
 import { isTagName } from '../repos/name-rules.ts';
 import { lockRepo } from '../repos/repos.ts';
+import { countBytes } from '../storage/organization-storage.ts';
 import { deleteTagsOf, pointTag, type RegistryWrite } from '../tags/tag-targets.ts';
 import { imageContentSize, indexContentSize } from './content-size.ts';
 import type { Manifest, PushedManifest } from './manifest.ts';
@@ -27,9 +29,10 @@ const LOCK = 'SELECT digest FROM manifest WHERE repo = $1 AND digest = $2';
 const PUT = `INSERT INTO manifest
   (repo, digest, media_type, artifact_type, subject, annotations, content_size, platforms, pushed, bytes)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-  ON CONFLICT (repo, digest) DO UPDATE SET media_type = excluded.media_type, artifact_type = excluded.artifact_type,
-    content_size = excluded.content_size, platforms = excluded.platforms, pushed = excluded.pushed`;
-const DELETE = 'DELETE FROM manifest WHERE repo = $1 AND digest = $2';
+  ON CONFLICT (repo, digest) DO NOTHING`;
+const RENEW = `UPDATE manifest SET media_type = $3, artifact_type = $4, content_size = $5, platforms = $6, pushed = $7
+  WHERE repo = $1 AND digest = $2`;
+const DELETE = 'DELETE FROM manifest WHERE repo = $1 AND digest = $2 RETURNING length(bytes) AS size';
 const DELETE_LINKS = 'DELETE FROM manifest_link WHERE repo = $1 AND manifest = $2';
 
 export async function findManifest(db: Reader, repo: string, digest: string): Promise<StoredManifest | undefined> {
@@ -81,22 +84,16 @@ export async function putManifest(
   const children = await requireChildManifests(db, repo, manifest);
   const content =
     manifest.kind === 'index' ? indexContentSize(manifest, children) : imageContentSize(manifest, platform, blobs);
-  await db.run(
-    PUT,
-    repo,
-    digest,
-    manifest.mediaType,
-    manifest.artifactType ?? null,
-    manifest.subject ?? null,
-    annotationsColumn(manifest),
-    content.size,
-    JSON.stringify(content.platforms),
-    now,
-    bytes,
-  );
+  const type = [manifest.mediaType, manifest.artifactType ?? null] as const;
+  const changing = [content.size, JSON.stringify(content.platforms), now] as const;
+  const fixed = [manifest.subject ?? null, annotationsColumn(manifest)] as const;
+  const isNew = (await db.run(PUT, repo, digest, ...type, ...fixed, ...changing, bytes)) > 0;
+  if (!isNew) await db.run(RENEW, repo, digest, ...type, ...changing);
   await insertManifestLinks(db, repo, digest, [...blobs.keys(), ...children.keys()]);
   const deprecated = FLAGS.get(manifest.annotations[DEPRECATED_ANNOTATION]);
   const previousDigest = tag === undefined ? undefined : await pointTag(write, repoUid, tag, digest, deprecated);
+  // Last, because the pushes of an organization wait for each other from here on.
+  if (isNew) await countBytes(db, rootOf(repo), bytes.length);
   const { subject } = manifest;
   return { ...(subject !== undefined && { subject }), ...(previousDigest !== undefined && { previousDigest }) };
 }
@@ -111,6 +108,7 @@ export async function deleteManifest(write: RegistryWrite, repo: string, digest:
   if (!(await db.forUpdate.get(LOCK, repo, digest))) return false;
   await deleteTagsOf(write, repo, digest);
   await db.run(DELETE_LINKS, repo, digest);
-  await db.run(DELETE, repo, digest);
+  const [deleted] = await db.runReturning<{ size: number }>(DELETE, repo, digest);
+  await countBytes(db, rootOf(repo), -Number(deleted?.size ?? 0));
   return true;
 }

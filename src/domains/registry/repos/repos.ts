@@ -6,6 +6,7 @@ import { exists, findUid } from '../../../resource/read.ts';
 import * as rules from '../../../resource/rules.ts';
 import type { Reader, Transaction } from '../../../store/store.ts';
 import { RegistryError } from '../errors.ts';
+import { uncountRepo } from '../storage/organization-storage.ts';
 import { bundleProblems } from './bundle-rules.ts';
 import { itemProblems } from './item-problems.ts';
 import { isTagName, repoNameRule } from './name-rules.ts';
@@ -29,6 +30,7 @@ export const repos = defineResource({
   unique: ({ name }, group) => [{ key: repoKey(group, name), taken: `a repo named ${name} exists in ${group}` }],
 
   async beforeDelete({ db }, { uid }) {
+    await uncountRepo(db, uid);
     for (const table of CONTENT_TABLES) await db.run(`DELETE FROM ${table} WHERE repo = $1`, uid);
   },
 });
