@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ApiError, Code, denied, invalidFields, notFound, precondition } from '../../base/errors.ts';
+import {
+  type ApiError,
+  Code,
+  denied,
+  invalidFields,
+  notFound,
+  precondition,
+  quotaExceeded,
+} from '../../base/errors.ts';
 import { httpStatus, statusJson } from '../../transport/error-status.ts';
 import { type CliError, ExitCode } from '../exit-codes.ts';
 import { apiError } from './api-error.ts';
@@ -32,6 +40,12 @@ test('precondition violations have their type', () => {
   const error = received(precondition('RESOURCE_NOT_EMPTY', 'u', 'cannot delete group with child groups'));
   assert.equal(error.exitCode, ExitCode.precondition);
   assert.deepEqual(error.details, ['RESOURCE_NOT_EMPTY: cannot delete group with child groups', 'request id: r1']);
+});
+
+test('an exhausted quota says whose it is', () => {
+  const error = received(quotaExceeded('organization:u', 'an organization may have 2 repos', 60_000));
+  assert.equal(error.message, 'Resource exhausted: an organization may have 2 repos');
+  assert.deepEqual(error.details, ['limit of organization:u', 'request id: r1']);
 });
 
 test('a permission error suggests wharf auth explain', () => {

@@ -12,7 +12,8 @@ interface Status {
 interface Detail {
   readonly '@type'?: string;
   readonly fieldViolations?: readonly { readonly field?: string; readonly description?: string }[];
-  readonly violations?: readonly { readonly type?: string; readonly description?: string }[];
+  /** A precondition has a type, a quota has a subject. */
+  readonly violations?: readonly { readonly type?: string; readonly subject?: string; readonly description?: string }[];
   readonly metadata?: Readonly<Record<string, string>>;
   readonly requestId?: string;
 }
@@ -24,7 +25,10 @@ export function apiError(server: string, response: Omit<HttpResponse, 'headers'>
   const { details } = status;
   const lines = [
     ...details.flatMap(({ fieldViolations = [] }) => fieldViolations.map((v) => `${v.field}: ${v.description}`)),
-    ...details.flatMap(({ violations = [] }) => violations.map((v) => `${v.type}: ${v.description}`)),
+    ...details.flatMap(({ violations = [] }) =>
+      // The description of a quota is the message.
+      violations.map((v) => (v.type === undefined ? `limit of ${v.subject}` : `${v.type}: ${v.description}`)),
+    ),
     ...details.flatMap(({ metadata }) => explainHint(metadata)),
     ...details.flatMap(({ requestId }) => (requestId ? [`request id: ${requestId}`] : [])),
   ];

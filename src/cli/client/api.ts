@@ -2,9 +2,11 @@ import type { DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Method, Route } from '../../contract/method.ts';
 import { files, methodTable } from '../../contract/method-table.ts';
 import { usageError } from '../exit-codes.ts';
+import type { Terminal } from '../output/terminal.ts';
 import { apiError } from './api-error.ts';
-import { type HttpRequest, sendRequest } from './http.ts';
+import type { HttpRequest } from './http.ts';
 import { parseJsonObject } from './json.ts';
+import { sendWithRetries } from './retry-after.ts';
 
 type Fields = Readonly<Record<string, JsonValue | readonly string[] | undefined>>;
 
@@ -32,6 +34,8 @@ export interface ApiOptions {
   /** Returns the token. Called only for methods that need one. */
   readonly token?: () => Promise<string>;
   readonly timeoutMs?: number;
+  /** Where to say that the server is busy. */
+  readonly terminal?: Pick<Terminal, 'err'>;
 }
 
 const table = new Map(methodTable(files).map((method) => [method.id, method]));
@@ -46,14 +50,15 @@ export function routedMethod(desc: DescMethod): RoutedMethod {
   return { ...method, route };
 }
 
-export function createApi({ server, ca, token, timeoutMs }: ApiOptions): Api {
+export function createApi({ server, ca, token, timeoutMs, terminal }: ApiOptions): Api {
   return {
     async call(desc, request = {}) {
       const { route, access } = routedMethod(desc);
       const encoded = encodeRequest(route, request);
       const bearer = request.token ?? (access === 'public' ? undefined : await token?.());
       const headers = { ...encoded.headers, ...(bearer !== undefined && { authorization: authorization(bearer) }) };
-      const response = await sendRequest({ server, ca, ...encoded, headers, ...(timeoutMs && { timeoutMs }) });
+      const outgoing = { server, ca, ...encoded, headers, ...(timeoutMs && { timeoutMs }) };
+      const response = await sendWithRetries(outgoing, (text) => terminal?.err(text));
       if (response.status !== 200) throw apiError(server, response);
       request.onHeaders?.(response.headers);
       // A response without a body, as to a deletion, is an empty message.
