@@ -10,6 +10,7 @@ import './tenant/last-owner.ts';
 import './tenant/organization-names.ts';
 import './tenant/private-issuers.ts';
 import './tenant/quotas.ts';
+import './tenant/registrations.ts';
 import './tenant/registry-quotas.ts';
 import './tenant/stronger-identities.ts';
 import './tenant/subscriptions.ts';

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { ApiError, Code, notFound } from '../../../base/errors.ts';
+import { type ApiError, notFound, quotaExceeded } from '../../../base/errors.ts';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
 import { newUid, parentOf, parseUid, ROOT, rootOf } from '../../../base/uid.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
@@ -56,7 +56,8 @@ export const joinGroupOperations: Operations = {
         const message = create(AccessRequestSchema, { identityUid: caller.uid });
         await insert(db, accessRequests, { message, uid: newUid(groupUid), parent: groupUid }, now);
       } else {
-        if (now - before.updated < REQUEST_INTERVAL_MS) throw requestedTooSoon(before.updated + REQUEST_INTERVAL_MS);
+        if (now - before.updated < REQUEST_INTERVAL_MS)
+          throw requestedTooSoon(caller.uid, before.updated + REQUEST_INTERVAL_MS, now);
         await update(db, accessRequests, before, before, now);
       }
       return create(RequestGroupAccessResponseSchema);
@@ -68,10 +69,11 @@ export const joinGroupOperations: Operations = {
   ),
 };
 
-const requestedTooSoon = (allowedAt: number): ApiError =>
-  new ApiError(
-    Code.RESOURCE_EXHAUSTED,
-    `Resource exhausted: you have requested access already; request it again after ${new Date(allowedAt).toISOString()}`,
+const requestedTooSoon = (identity: string, allowedAt: number, now: number): ApiError =>
+  quotaExceeded(
+    `identity:${identity}`,
+    `you have requested access already; request it again after ${new Date(allowedAt).toISOString()}`,
+    allowedAt - now,
   );
 
 /**
