@@ -37,9 +37,8 @@ const env = { WHARF_MAX_ORGS: '2', WHARF_MAX_ORG_RESOURCES: '20', WHARF_MAX_REFR
 
 for (const database of databases) {
   describe(`quotas of tenants on ${database.name}`, () => {
-    const start = Date.now();
     let passed = 0;
-    const clock = () => start + passed;
+    const clock = () => Date.now() + passed;
     let server: TestServer;
     let other: TestServer;
     const clients: Client[] = [];
