@@ -37,8 +37,8 @@ export interface Quotas {
   refuse(quota: QuotaName, subject: string, description: string, delayMs?: number): ApiError;
   /** Throws if an organization was at its limit for resources of a kind a moment ago. Reads no database. */
   requireNotFull(organization: string, kind: string): void;
-  /** Throws if an organization has more than its limit of resources of a kind. */
-  requireResources(organization: string, kind: string, count: number): void;
+  /** Throws if an organization has more than its limit of resources of a kind. `isPreliminary`: it is counted again. */
+  requireResources(organization: string, kind: string, count: number, isPreliminary: boolean): void;
 }
 
 export interface QuotasOptions {
@@ -66,10 +66,10 @@ export function createQuotas({ limits, clock, countRefusal }: QuotasOptions): Qu
   };
 
   const tooMany = (organization: string, kind: string): ApiError =>
-    refuse(
-      'resources',
+    quotaExceeded(
       `organization:${organization}`,
       `an organization may have ${limits.resources} resources of the kind ${kind}; delete some, or ask an operator of the server to raise the limit`,
+      QUOTA_DELAY_MS,
     );
 
   return {
@@ -81,13 +81,19 @@ export function createQuotas({ limits, clock, countRefusal }: QuotasOptions): Qu
       if (until === undefined) return;
       const now = clock();
       // Bounded, so that a clock that was set back does not refuse for longer.
-      if (now < until && until - now <= FULL_MS) throw tooMany(organization, kind);
+      if (now < until && until - now <= FULL_MS) {
+        countRefusal('resources');
+        throw tooMany(organization, kind);
+      }
       fullUntil.delete(`${organization} ${kind}`);
     },
-    requireResources(organization, kind, count) {
+    requireResources(organization, kind, count, isPreliminary) {
       if (count <= limits.resources) return;
-      wasFull = true;
-      fullUntil.set(`${organization} ${kind}`, clock() + FULL_MS);
+      if (!isPreliminary) {
+        countRefusal('resources');
+        wasFull = true;
+        fullUntil.set(`${organization} ${kind}`, clock() + FULL_MS);
+      }
       throw tooMany(organization, kind);
     },
   };

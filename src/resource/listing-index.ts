@@ -111,9 +111,10 @@ async function growLists(
     const list = kind === resource.kind && grown.get(`${scope} ${facet}`);
     if (!list) continue;
     list.id = id;
-    // Exact, because the row of the list is locked until the commit.
+    // Exact, because the row of the list is locked until the commit. A shared transaction counts others too; if it is
+    // too many, this write runs again alone.
     const organization = facet === WHOLE_LIST ? organizationOfScope(scope) : undefined;
-    if (organization !== undefined) tx.quotas?.requireResources(organization, kind, n);
+    if (organization !== undefined) tx.quotas?.requireResources(organization, kind, n, tx.isShared);
   }
 }
 

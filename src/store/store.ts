@@ -38,6 +38,8 @@ export interface Transaction extends Reader {
   readonly forUpdateSkipLocked: Reader;
   /** Whether no other transaction can write concurrently, so that rows cannot change between a read and the commit. */
   readonly isOnlyWriter: boolean;
+  /** Whether other writes share the transaction, so that reads see their rows too. If this one fails, it runs again alone. */
+  readonly isShared: boolean;
   /** The quotas that hold for what is written. Absent for the work of the server itself, which has none. */
   readonly quotas?: Quotas | undefined;
   /** Inserts rows, whose values follow one another in `values`, and returns the columns of `insert.returning`. */

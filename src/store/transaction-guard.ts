@@ -59,6 +59,7 @@ export function guardTransaction(statements: Statements): GuardedTransaction {
         return guardReader(statements.forUpdateSkipLocked);
       },
       isOnlyWriter: statements.isOnlyWriter,
+      isShared: statements.isShared,
       insert: (insert, values) => (values.length === 0 ? [] : guard(() => statements.insert(insert, values))),
       insertUnawaited: (insert, values) =>
         values.length === 0 ? undefined : unawaited(guard(() => statements.insert(insert, values))),

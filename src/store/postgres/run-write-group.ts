@@ -84,6 +84,7 @@ function createMember(batch: StatementBatch, work: Work): Member {
     forUpdate: exclusiveReader,
     forUpdateSkipLocked: exclusiveReader,
     isOnlyWriter: false,
+    isShared: true,
     insert<R extends Row>(insert: BulkInsert, values: readonly Value[]) {
       wrote = true;
       return batch.insert(insert, values) as Promise<R[]>;

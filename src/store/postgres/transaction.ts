@@ -51,6 +51,7 @@ function statementsOn({ query, insert }: Connection, preparer: StatementPreparer
     forUpdate: reader(' FOR UPDATE'),
     forUpdateSkipLocked: reader(' FOR UPDATE SKIP LOCKED'),
     isOnlyWriter: false,
+    isShared: false,
     insert: (bulk, values) => insert(preparer.prepareInsert(bulk, values)),
     run: (sql, ...params) => query(preparer.prepare(sql, params)).then(({ rowCount }) => rowCount ?? 0),
     runReturning: <R extends Row>(sql: string, ...params: Value[]) => rowsOf<R>(sql, params),

@@ -54,6 +54,7 @@ export function createGroupCommit(
     forUpdate: connection,
     forUpdateSkipLocked: connection,
     isOnlyWriter: true,
+    isShared: false,
     insert: <R extends Row>(insert: BulkInsert, values: readonly Value[]) =>
       insertValues<R>(insert, values, connection),
     runReturning: connection.all,

@@ -38,22 +38,24 @@ describe('registrations', () => {
         /** Creates an organization with an identity provider, and returns a function that signs tokens of its people. */
         async function newOrganization(name: string) {
           const { uid } = (await api?.call(GroupsService.method.createGroup, { group: { name } })) ?? assert.fail();
-          const oidc = { issuer: issuer.url, clientId: `https://${name}.example.com` };
-          await api?.call(IdentityProvidersService.method.createIdentityProvider, {
-            parent: uid,
-            identityProvider: {
-              name,
-              defaultRole: builtinRoleUid('viewer'),
-              configuration: { case: 'oidc', value: oidc },
-            },
-          });
+          const clientId = `https://${name}.example.com`;
+          await newProvider(uid, clientId);
           let people = 0;
           const token = () => {
             const iat = Math.floor(now / 1000);
-            const claims = { iss: issuer.url, sub: `${name}-${++people}`, aud: oidc.clientId, iat, exp: iat + 600 };
+            const claims = { iss: issuer.url, sub: `${name}-${++people}`, aud: clientId, iat, exp: iat + 600 };
             return sign(claims, key);
           };
-          return { uid, token };
+          return { uid, clientId, token };
+        }
+
+        async function newProvider(parent: string, clientId: string): Promise<void> {
+          const identityProvider = {
+            name: clientId.replaceAll(/[:/]+/g, '-'),
+            defaultRole: builtinRoleUid('viewer'),
+            configuration: { case: 'oidc' as const, value: { issuer: issuer.url, clientId } },
+          };
+          await api?.call(IdentityProvidersService.method.createIdentityProvider, { parent, identityProvider });
         }
 
         const greedy = await newOrganization('greedy');
@@ -69,6 +71,9 @@ describe('registrations', () => {
         assert.equal(refused.retryAfter, '1800');
         // Registering again changes nothing, so it does not count. Neither do people of another organization.
         await api.call(register, {}, { token: registered[0] ?? '' });
+        await api.call(register, {}, { token: await modest.token() });
+        // Nor does a copy of their provider keep them out.
+        await newProvider(greedy.uid, modest.clientId);
         await api.call(register, {}, { token: await modest.token() });
         now += 1_800_000;
         await api.call(register, {}, { token: await greedy.token() });
