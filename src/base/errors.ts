@@ -112,11 +112,14 @@ export const unauthenticated = (description: string): ApiError =>
 export const denied = (description: string, metadata: Record<string, string> = {}): ApiError =>
   new ApiError(Code.PERMISSION_DENIED, `Permission denied: ${description}`, [], metadata);
 
+/** The delay for a quota that does not free itself: somebody has to delete something or to raise the limit first. */
+const QUOTA_DELAY_MS = 60_000;
+
 /**
  * RESOURCE_EXHAUSTED with the limit that would be exceeded, and the delay after which a retry can succeed. Clients get
  * the delay as RetryInfo and as `Retry-After`.
  */
-export const quotaExceeded = (subject: string, description: string, delayMs: number): ApiError =>
+export const quotaExceeded = (subject: string, description: string, delayMs = QUOTA_DELAY_MS): ApiError =>
   new ApiError(Code.RESOURCE_EXHAUSTED, `Resource exhausted: ${description}`, [
     { type: 'QuotaFailure', violations: [{ subject, description }] },
     { type: 'RetryInfo', delayMs },

@@ -47,8 +47,6 @@ export interface QuotasOptions {
   readonly countRefusal: CountRefusal;
 }
 
-/** When a retry can succeed that needs somebody to delete something or to raise the limit first. */
-const QUOTA_DELAY_MS = 60_000;
 /**
  * How long an organization is refused without a look at the database after it has reached its limit. A create that is
  * refused after it has written rolls back all creates that share its transaction, so a client that repeats it would
@@ -60,7 +58,7 @@ export function createQuotas({ limits, clock, countRefusal }: QuotasOptions): Qu
   const fullUntil = createLru<string, number>(1_000);
   let wasFull = false;
 
-  const refuse: Quotas['refuse'] = (quota, subject, description, delayMs = QUOTA_DELAY_MS) => {
+  const refuse: Quotas['refuse'] = (quota, subject, description, delayMs) => {
     countRefusal(quota);
     return quotaExceeded(subject, description, delayMs);
   };
@@ -69,7 +67,6 @@ export function createQuotas({ limits, clock, countRefusal }: QuotasOptions): Qu
     quotaExceeded(
       `organization:${organization}`,
       `an organization may have ${limits.resources} resources of the kind ${kind}; delete some, or ask an operator of the server to raise the limit`,
-      QUOTA_DELAY_MS,
     );
 
   return {

@@ -1,4 +1,4 @@
-import { ApiError, alreadyExists, Code } from '../../../base/errors.ts';
+import { alreadyExists, quotaExceeded } from '../../../base/errors.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
 import { isOperator } from './create-organization.ts';
 
@@ -30,9 +30,9 @@ export async function reserveRenamed(ctx: WriteContext, uid: string, before: str
   await db.run(DELETE_EXPIRED, now);
   const row = await db.get<{ n: number }>(COUNT_OF_ORGANIZATION, uid, before, after);
   if (Number(row?.n ?? 0) >= MAX_PER_ORGANIZATION && !isOperator(caller)) {
-    throw new ApiError(
-      Code.RESOURCE_EXHAUSTED,
-      `Resource exhausted: the organization has had ${MAX_PER_ORGANIZATION} other names in the last 30 days; rename it later, or ask an operator`,
+    throw quotaExceeded(
+      `organization:${uid}`,
+      `the organization has had ${MAX_PER_ORGANIZATION} other names in the last 30 days; rename it later, or ask an operator`,
     );
   }
   await db.run(RESERVE, before, uid, null, now + RESERVED_MS);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { ApiError, Code } from '../../../base/errors.ts';
+import { type ApiError, quotaExceeded } from '../../../base/errors.ts';
 import { issuerHostKeys, issuerPatternKeys } from '../../../base/issuer-pattern.ts';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
 import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
@@ -170,15 +170,16 @@ async function requireWithinQuotas(db: Reader, identity: Identity, parent: strin
     return uids.filter((uid) => uid !== self).length;
   };
   if (usesPattern(identity.relationship) && (await count('with_pattern', WITH_PATTERN)) >= MAX_WITH_PATTERN) {
-    throw quotaExceeded(
+    throw tooMany(
+      parent,
       `${MAX_WITH_PATTERN} identities with patterns; name the issuer and subject exactly, or delete some`,
     );
   }
   const [subject] = loginKeys(identity).subject ?? [];
   if (subject !== undefined && (await count('subject', subject)) >= MAX_WITH_SAME_SUBJECT) {
-    throw quotaExceeded(`${MAX_WITH_SAME_SUBJECT} identities with the same issuer and subject; delete some`);
+    throw tooMany(parent, `${MAX_WITH_SAME_SUBJECT} identities with the same issuer and subject; delete some`);
   }
 }
 
-const quotaExceeded = (limit: string): ApiError =>
-  new ApiError(Code.RESOURCE_EXHAUSTED, `Resource exhausted: an organization can have at most ${limit}`);
+const tooMany = (parent: string, limit: string): ApiError =>
+  quotaExceeded(`organization:${rootOf(parent)}`, `an organization can have at most ${limit}`);
