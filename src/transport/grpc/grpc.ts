@@ -33,7 +33,7 @@ export interface GrpcServerOptions {
   readonly methods: readonly Method[];
   readonly call: Dispatch;
   /** Throws if the caller who sent this `authorization` value cannot be authenticated. */
-  readonly authenticate: (authorization: string | undefined) => MaybePromise<unknown>;
+  readonly authenticate: (authorization: string | undefined, address: string) => MaybePromise<unknown>;
   /** Whether reflection works without a token. */
   readonly isReflectionPublic: boolean;
   /** The services that health checks know, besides those of `methods`. */
@@ -70,7 +70,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
   const { clientAddress = peerAddress } = options;
   /** Metadata is read only if the header counts. */
-  const addressOf = (call: UnaryCall): string =>
+  const addressOf = (call: Pick<UnaryCall, 'getPeer' | 'metadata'>): string =>
     clientAddress(
       withoutPort(call.getPeer()),
       clientAddress === peerAddress ? undefined : call.metadata.get('x-forwarded-for').join(',') || undefined,
@@ -100,7 +100,8 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     }
   }
   const reflectionPaths = addReflection(server, files, {
-    authorize: (authorization) => (options.isReflectionPublic ? undefined : authenticate(authorization)),
+    authorize: (call) =>
+      options.isReflectionPublic ? undefined : authenticate(first(call.metadata, 'authorization'), addressOf(call)),
     statusOf: (error, requestId) => grpcStatusOf(error, { domain: undefined, serviceDomain, requestId }),
     newRequestId,
   });
@@ -131,10 +132,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     );
   }
 
+  const earlyAddressOf = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): string =>
+    clientAddress(stream.session?.socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString());
+
   /** Authenticates a caller before the library has read the request. */
   function authenticateEarly(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): MaybePromise<unknown> {
     try {
-      const result = authenticate(headers.authorization);
+      const result = authenticate(headers.authorization, earlyAddressOf(stream, headers));
       return result instanceof Promise ? result.catch(() => failWithoutMessage(stream, headers)) : result;
     } catch {
       return failWithoutMessage(stream, headers);
@@ -149,7 +153,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       ...{ method, wire: 'grpc', authorization: headers.authorization },
       requestId: requestIdOf((name) => headers[name]?.toString(), newRequestId),
       peer: {
-        address: stream.session?.socket.remoteAddress ?? '',
+        address: earlyAddressOf(stream, headers),
         userAgent: headers['user-agent'] ?? '',
       },
       signal: createCancellation().signal,

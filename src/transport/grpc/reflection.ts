@@ -12,8 +12,8 @@ import {
 import { type DescriptorIndex, indexFiles, withDependencies } from './descriptor-index.ts';
 
 export interface ReflectionOptions {
-  /** Throws if the sender of this `authorization` value may not use reflection. */
-  readonly authorize: (authorization: string | undefined) => MaybePromise<unknown>;
+  /** Throws if the caller may not use reflection. */
+  readonly authorize: (call: Pick<ReflectionStream, 'getPeer' | 'metadata'>) => MaybePromise<unknown>;
   readonly statusOf: (error: ApiError, requestId: string) => StatusObject;
   readonly newRequestId: () => string;
 }
@@ -49,7 +49,7 @@ export function addReflection(
   };
   const serveAuthorized = async (stream: ReflectionStream): Promise<void> => {
     try {
-      await authorize(stream.metadata.get('authorization')[0]?.toString());
+      await authorize(stream);
     } catch (error) {
       refuse(stream, error);
       return;
