@@ -3,5 +3,5 @@ import './stranger/connections.ts';
 import './stranger/expensive-requests.ts';
 import './stranger/operational-details.ts';
 import './stranger/pipelined-requests.ts';
-import './stranger/unfinished-messages.ts';
 import './stranger/rates.ts';
+import './stranger/unfinished-messages.ts';
