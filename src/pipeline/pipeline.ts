@@ -83,13 +83,13 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     request: Message,
     decision?: CommitDecision,
   ): MaybePromise<Message | ListStream> {
-    const { method, authorization } = incoming;
+    const { method, authorization, peer } = incoming;
     authorize(method, caller, request);
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
     // Reads see the last commit.
-    const ctx: ReadContext = { method, caller, authorization, now: clock(), db: store.reader };
+    const ctx: ReadContext = { method, caller, authorization, peer, now: clock(), db: store.reader };
     switch (operation.mode) {
       case 'read':
         return operation.run(ctx, request);

@@ -10,6 +10,8 @@ export interface CallContext {
   readonly caller: Caller;
   /** The `authorization` value as it was sent, for the few methods that read the token itself. */
   readonly authorization: string | undefined;
+  /** The client that sent the request. Absent for calls of the registry. */
+  readonly peer?: { readonly address: string; readonly userAgent: string };
   /** The time of this call in milliseconds. Every timestamp that the call writes is this one. */
   readonly now: number;
 }

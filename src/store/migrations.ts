@@ -5,6 +5,7 @@ import { identity } from './schema/0002-identity.ts';
 import { registry } from './schema/0003-registry.ts';
 import { delivery } from './schema/0004-delivery.ts';
 import { reports } from './schema/0005-reports.ts';
+import { sessions } from './schema/0006-sessions.ts';
 import { quotas } from './schema/0007-quotas.ts';
 import { sinkLimits } from './schema/0009-sink-limits.ts';
 import { organizations } from './schema/0010-organizations.ts';
@@ -14,7 +15,7 @@ import type { Store, Transaction } from './store.ts';
 /** In order. To change the schema, append a migration; those that were released never change. */
 export const migrations: readonly Migration[] = [
   ...[foundation, identity, registry, delivery, reports],
-  ...[quotas, sinkLimits, organizations],
+  ...[sessions, quotas, sinkLimits, organizations],
 ];
 
 /**

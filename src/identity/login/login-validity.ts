@@ -7,6 +7,7 @@ import { identities } from '../../domains/iam/identities/identities.ts';
 import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
 import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
+import { isSessionOpen } from '../tokens/sessions.ts';
 
 /** What access tokens and refresh tokens record about the login that they were issued from. */
 export interface LoginRecord {
@@ -15,6 +16,8 @@ export interface LoginRecord {
   readonly authenticatedAt: number;
   /** The result of `credentialFingerprintOf` at that time. */
   readonly credentialFingerprint: string;
+  /** The uid of the session that the login began. Absent for tokens that a federated token was exchanged for without one. */
+  readonly session?: string | undefined;
   /** Present when the login was through an identity provider. */
   readonly provider?: ProviderMembership | undefined;
 }
@@ -39,6 +42,7 @@ export const credentialFingerprintOf = ({ relationship }: Identity): string =>
  * - The identity accepts other credentials than at the time of the login.
  * - The static keys of the identity have expired.
  * - The identity provider was deleted.
+ * - The session was ended, or has expired.
  */
 export async function requireValidLogin(db: Reader, login: LoginRecord, now: number): Promise<Identity> {
   const stored = await find(db, identities, login.identity);
@@ -58,6 +62,9 @@ export async function requireValidLogin(db: Reader, login: LoginRecord, now: num
   }
   if (login.provider && !(await find(db, identityProviders, login.provider.uid))) {
     throw unauthenticated('the identity provider of this token was deleted; log in through another one');
+  }
+  if (login.session !== undefined && !(await isSessionOpen(db, login.session, now))) {
+    throw unauthenticated('the session of this token was ended; log in again');
   }
   return identity;
 }

@@ -16,8 +16,8 @@ import { type AuthenticateFederated, claimMismatch } from '../federation/federat
 import { loginUnsupportedMessage } from '../federation/verify-token.ts';
 import { credentialFingerprintOf, requireValidLogin } from '../login/login-validity.ts';
 import { type AccessTokens, bearerToken, type IssuedToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
-import { requireServerAudience } from '../tokens/audience.ts';
-import { ACCESS_TOKEN_LIFETIME_MS, LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
+import { isRegistryToken, requireServerAudience } from '../tokens/audience.ts';
+import { LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
 import type { Login, RefreshTokens } from '../tokens/refresh-tokens.ts';
 import { parseTokenRequest, restrictTokenScope, type TokenRequest } from './token-request.ts';
 
@@ -72,8 +72,14 @@ export function exchangeOperations(options: ExchangeOptions): Operations {
         ? await loginOf(ctx, accessToken, request, publicUrl)
         : await logIn(ctx, token, request, requested);
       const restricted: Login = { ...login, ...restrictTokenScope(login, requested) };
-      const issued = await accessTokens.issue({ ...restricted, audiences: requested.audiences });
-      const { token: refreshToken } = await refreshTokens.issue(restricted);
+      const { audiences } = requested;
+      if (accessToken) {
+        // Stays in the session of the presented token and expires with it: only a refresh token renews a login.
+        const issued = await accessTokens.issue({ ...restricted, audiences }, undefined, accessToken.expires);
+        return create(RawTokenSchema, rawToken(issued));
+      }
+      const { token: refreshToken, session } = await refreshTokens.issue(restricted, ctx.peer);
+      const issued = await accessTokens.issue({ ...restricted, session, audiences });
       return create(RawTokenSchema, { ...rawToken(issued), refreshToken });
     }),
 
@@ -120,8 +126,8 @@ async function loginOf(
 ): Promise<Login> {
   // The recipient of a token for another audience must not be able to exchange it for one for this server.
   requireServerAudience(publicUrl, accessToken.audiences);
-  // A registry token is valid for five minutes and must not become an access token and a refresh token.
-  if (accessToken.expires - accessToken.issuedAt < ACCESS_TOKEN_LIFETIME_MS) {
+  // A registry token is valid for the registry only and must not become an access token.
+  if (isRegistryToken(accessToken.audiences)) {
     throw unauthenticated('a registry token cannot be exchanged; send the token that you got it with');
   }
   if (request.identityProvider !== '') throw claimMismatch('iss');

@@ -4,7 +4,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, type JWTPayload, SignJWT } from 'jose';
 import { type DataLocation, databases } from '../../../test/support/databases.ts';
 import { Code } from '../../base/errors.ts';
-import { newUid, ROOT } from '../../base/uid.ts';
+import { newUid, ROOT, suffixOf, type Uid } from '../../base/uid.ts';
 import { capabilitySetOf, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { openStore } from '../../store/open.ts';
@@ -33,6 +33,7 @@ const restricted: AccessTokenClaims = {
   act: { iss: 'https://issuer.example.com', sub: 'alice', aud: 'one,two' },
   email: { address: 'alice@example.com', verified: true },
   provider: { uid: newUid(newUid(ROOT)), groups: ['admins'] },
+  session: newUid(unrestricted.identity as Uid),
 };
 
 for (const database of databases) {
@@ -90,6 +91,7 @@ for (const database of databases) {
             act: undefined,
             email: undefined,
             provider: undefined,
+            session: undefined,
             ...content,
           },
         );
@@ -116,6 +118,7 @@ for (const database of databases) {
         auth_time: seconds,
         proof: 'fingerprint',
         act: restricted.act,
+        sid: suffixOf(restricted.session ?? ''),
         idp: restricted.provider,
         cap: encodeCapabilitySet(restricted.capabilities ?? assert.fail()),
         scopes: restricted.scopes,

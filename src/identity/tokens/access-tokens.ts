@@ -9,7 +9,7 @@ import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
-import type { Uid } from '../../base/uid.ts';
+import { suffixOf, type Uid } from '../../base/uid.ts';
 import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
 import type { LoginRecord, ProviderMembership } from '../login/login-validity.ts';
 import { ACCESS_TOKEN_LIFETIME_MS } from './lifetimes.ts';
@@ -60,8 +60,8 @@ export interface JwtAssertion {
 }
 
 export interface AccessTokens {
-  /** Issues an access token. Its lifetime is one hour by default. */
-  issue(claims: AccessTokenClaims, lifetimeMs?: number): Promise<IssuedToken>;
+  /** Issues an access token. Its lifetime is one hour by default. It expires at `notAfter` at the latest. */
+  issue(claims: AccessTokenClaims, lifetimeMs?: number, notAfter?: number): Promise<IssuedToken>;
   /** Signs an assertion. It cannot be used as an access token, because its subject is not an identity. */
   signAssertion(assertion: JwtAssertion): Promise<string>;
   /**
@@ -107,10 +107,10 @@ export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensO
     }
   }
 
-  async function sign(claims: JWTPayload, lifetimeMs: number): Promise<IssuedToken> {
+  async function sign(claims: JWTPayload, lifetimeMs: number, notAfter = Infinity): Promise<IssuedToken> {
     const now = clock();
     const seconds = Math.floor(now / 1000);
-    const expires = Math.ceil((now + lifetimeMs) / 1000);
+    const expires = Math.min(Math.ceil((now + lifetimeMs) / 1000), Math.floor(notAfter / 1000));
     const { kid, privateKey } = await signingKeys.current();
     const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: ALGORITHM, kid, typ: 'JWT' })
@@ -124,8 +124,8 @@ export function createAccessTokens({ signingKeys, clock, issuer }: AccessTokensO
   }
 
   return {
-    issue: (claims, lifetimeMs = ACCESS_TOKEN_LIFETIME_MS) =>
-      sign({ ...encodePrivateClaims(claims), sub: claims.identity, aud: [...claims.audiences] }, lifetimeMs),
+    issue: (claims, lifetimeMs = ACCESS_TOKEN_LIFETIME_MS, notAfter) =>
+      sign({ ...encodePrivateClaims(claims), sub: claims.identity, aud: [...claims.audiences] }, lifetimeMs, notAfter),
 
     signAssertion: async ({ subject, audience, claims, lifetimeMs }) =>
       (await sign({ ...claims, sub: subject, aud: audience }, lifetimeMs)).token,
@@ -184,10 +184,11 @@ function toApiError(error: unknown): unknown {
 
 /** Encodes the claims of this server beside the registered ones (RFC 7519, section 4.3). */
 const encodePrivateClaims = (claims: AccessTokenClaims): JWTPayload => {
-  const { scopes, capabilities, act, email, authenticatedAt, credentialFingerprint, provider } = claims;
+  const { scopes, capabilities, act, email, authenticatedAt, credentialFingerprint, provider, session } = claims;
   return {
     auth_time: Math.floor(authenticatedAt / 1000),
     proof: credentialFingerprint,
+    ...(session !== undefined && { sid: suffixOf(session) }),
     ...(provider && { idp: provider }),
     ...(scopes && { scopes }),
     ...(capabilities !== undefined && { cap: encodeCapabilitySet(capabilities) }),
@@ -199,7 +200,17 @@ const encodePrivateClaims = (claims: AccessTokenClaims): JWTPayload => {
 /** Decodes claims that this server signed, so the private claims have the types of `encodePrivateClaims`. */
 function decodeClaims(claims: JWTPayload): VerifiedAccessToken {
   const { sub = '', aud = [], iat = 0, exp = 0 } = claims;
-  const { auth_time = 0, proof = '', idp, scopes, cap, act, email, email_verified } = claims as Partial<PrivateClaims>;
+  const {
+    auth_time = 0,
+    proof = '',
+    sid,
+    idp,
+    scopes,
+    cap,
+    act,
+    email,
+    email_verified,
+  } = claims as Partial<PrivateClaims>;
   const capabilities = cap === undefined ? undefined : decodeCapabilitySet(cap);
   // Without this check a restricted token with an unreadable restriction would become an unrestricted one.
   if (cap !== undefined && capabilities === undefined) throw invalidClaim('cap');
@@ -212,6 +223,7 @@ function decodeClaims(claims: JWTPayload): VerifiedAccessToken {
     email: email === undefined ? undefined : { address: email, verified: email_verified === true },
     authenticatedAt: auth_time * 1000,
     credentialFingerprint: proof,
+    session: sid === undefined ? undefined : `${sub}/${sid}`,
     provider: idp,
     issuedAt: iat * 1000,
     expires: exp * 1000,
@@ -222,6 +234,8 @@ interface PrivateClaims {
   auth_time: number;
   /** The credential fingerprint. */
   proof: string;
+  /** The last part of the uid of the session. */
+  sid: string;
   idp: ProviderMembership;
   scopes: readonly Uid[];
   cap: string;

@@ -50,9 +50,9 @@ for (const database of databases) {
 
     it('give their login, any number of times', async () => {
       for (const login of [unrestricted, restricted]) {
-        const { token } = await refreshTokens.issue(login);
+        const { token, session } = await refreshTokens.issue(login);
         for (const server of [refreshTokens, otherRefreshTokens, refreshTokens]) {
-          assert.deepEqual(await server.findLogin(token), { capabilities: undefined, ...login });
+          assert.deepEqual(await server.findLogin(token), { capabilities: undefined, ...login, session });
         }
       }
     });
@@ -93,7 +93,7 @@ for (const database of databases) {
         assert.notEqual(next.token, token);
         assert.equal(next.expires, first.expires);
         token = next.token;
-        assert.deepEqual(await server.findLogin(token), restricted);
+        assert.deepEqual(await server.findLogin(token), { ...restricted, session: first.session });
       }
       assert.equal(await rows(), before, 'a login is one row, after any number of rotations');
     });

@@ -7,6 +7,7 @@ import type { Row, Store } from '../../store/store.ts';
 import type { LoginRecord } from '../login/login-validity.ts';
 import type { Actor, Email, IssuedToken } from './access-tokens.ts';
 import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
+import { endSession, type SessionClient, sessionUid } from './sessions.ts';
 
 /** A login. Its token scope limits every access token that is issued from it. */
 export interface Login extends TokenScope, LoginRecord {
@@ -15,8 +16,8 @@ export interface Login extends TokenScope, LoginRecord {
 }
 
 export interface RefreshTokens {
-  /** Issues the first refresh token of a login. */
-  issue(login: Login): Promise<IssuedToken>;
+  /** Begins a session: issues the first refresh token of a login. `client` is what the user can recognise it by. */
+  issue(login: Login, client?: SessionClient): Promise<IssuedToken & { readonly session: string }>;
   /** Returns the login of a refresh token, which stays valid. Throws UNAUTHENTICATED for an invalid refresh token. */
   findLogin(refreshToken: string): Promise<Login>;
   /** Invalidates a refresh token and returns the next one of the same login. */
@@ -24,16 +25,18 @@ export interface RefreshTokens {
 }
 
 interface FamilyRow extends Row {
+  readonly uid: string;
   readonly secret_hash: string;
   readonly identity: string;
   readonly session: string;
   readonly expires: number;
 }
 
-const INSERT = 'INSERT INTO refresh_family (id, secret_hash, identity, session, expires) VALUES ($1, $2, $3, $4, $5)';
-const FIND = 'SELECT secret_hash, identity, session, expires FROM refresh_family WHERE id = $1';
-const ROTATE = 'UPDATE refresh_family SET secret_hash = $2 WHERE id = $1';
-const REVOKE = 'DELETE FROM refresh_family WHERE id = $1';
+const INSERT = `INSERT INTO refresh_family
+  (id, secret_hash, identity, session, expires, uid, created, used, address, user_agent)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)`;
+const FIND = 'SELECT uid, secret_hash, identity, session, expires FROM refresh_family WHERE id = $1';
+const ROTATE = 'UPDATE refresh_family SET secret_hash = $2, used = $3 WHERE id = $1';
 const DELETE_EXPIRED = `DELETE FROM refresh_family WHERE id IN
   (SELECT id FROM refresh_family WHERE expires <= $1 ORDER BY expires LIMIT 500)`;
 /**
@@ -59,18 +62,22 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
   }
 
   return {
-    async issue(login) {
+    async issue(login, client = { address: '', userAgent: '' }) {
       const now = clock();
       await deleteExpired(now);
       const expires = login.authenticatedAt + LOGIN_LIFETIME_MS;
       const first = { id: randomBytes(16).toString('hex'), secret: newSecret() };
+      const session = sessionUid(login.identity, first.id);
+      const { address, userAgent } = client;
       const row = [first.id, hashOf(first.secret), login.identity, encodeLogin(login), expires] as const;
       await store.write(async (tx) => {
-        await tx.run(INSERT, ...row);
+        await tx.run(INSERT, ...row, session, now, address, userAgent.slice(0, MAX_USER_AGENT));
         const limit = tx.quotas?.limits.refreshTokens ?? Infinity;
-        if (limit !== Infinity) await tx.run(END_OLDEST, login.identity, first.id, limit - 1);
+        if (limit === Infinity) return;
+        const ended = await tx.run(END_OLDEST, login.identity, first.id, limit - 1);
+        if (ended > 0) bumpAccessVersion(tx);
       });
-      return { token: encodeToken(first, expires), expires };
+      return { token: encodeToken(first, expires), expires, session };
     },
 
     async findLogin(refreshToken) {
@@ -78,7 +85,7 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
       const row = await store.reader.get<FamilyRow>(FIND, presented.id);
       if (row === undefined || row.expires <= clock()) throw expiredOrRevoked();
       if (!isNewest(presented, row)) {
-        await store.write((tx) => tx.run(REVOKE, presented.id));
+        await store.write((tx) => endSession(tx, row.uid));
         throw reused();
       }
       return decodeLogin(row);
@@ -92,10 +99,10 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
         const row = await tx.forUpdate.get<FamilyRow>(FIND, presented.id);
         if (row === undefined || row.expires <= clock()) return expiredOrRevoked();
         if (!isNewest(presented, row)) {
-          await tx.run(REVOKE, presented.id);
+          await endSession(tx, row.uid);
           return reused();
         }
-        await tx.run(ROTATE, presented.id, hashOf(secret));
+        await tx.run(ROTATE, presented.id, hashOf(secret), clock());
         return { token: encodeToken({ id: presented.id, secret }, row.expires), expires: row.expires };
       });
       if (result instanceof Error) throw result;
@@ -123,6 +130,7 @@ const isNewest = ({ secret }: RefreshTokenContent, { secret_hash }: FamilyRow): 
   timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(secret_hash));
 
 const MAX_LENGTH = 512;
+const MAX_USER_AGENT = 256;
 
 /** Existing clients read an integer `exp` from padded base64 of JSON. Without one they consider the token expired. */
 const encodeToken = ({ id, secret }: RefreshTokenContent, expires: number): string =>
@@ -154,7 +162,7 @@ interface StoredLogin extends Pick<Login, 'scopes' | 'act' | 'email' | 'provider
 }
 
 function encodeLogin(login: Login): string {
-  const { identity: _column, authenticatedAt, credentialFingerprint, capabilities, ...rest } = login;
+  const { identity: _column, session: _uid, authenticatedAt, credentialFingerprint, capabilities, ...rest } = login;
   const stored: StoredLogin = {
     ...rest,
     authenticated: authenticatedAt,
@@ -164,9 +172,11 @@ function encodeLogin(login: Login): string {
   return JSON.stringify(stored);
 }
 
-function decodeLogin({ identity, session }: FamilyRow): Login {
+/** The login of a row of the table refresh_family. */
+export function decodeLogin({ uid, identity, session }: Pick<FamilyRow, 'uid' | 'identity' | 'session'>): Login {
   const { authenticated, proof, cap, ...rest } = JSON.parse(session) as StoredLogin;
   const capabilities = cap === undefined ? undefined : decodeCapabilitySet(cap);
   if (cap !== undefined && capabilities === undefined) throw new Error('a stored login is damaged');
-  return { ...rest, identity, authenticatedAt: authenticated, credentialFingerprint: proof, capabilities };
+  const login = { identity, session: uid, authenticatedAt: authenticated, credentialFingerprint: proof };
+  return { ...rest, ...login, capabilities };
 }

@@ -81,9 +81,10 @@ async function newLogin({ db, caller: { uid, actor }, now }: OciCall): Promise<L
   };
 }
 
-const loginOf = ({ identity, authenticatedAt, credentialFingerprint, provider, act }: VerifiedAccessToken): Login => ({
-  ...{ identity, authenticatedAt, credentialFingerprint, provider, act },
-});
+const loginOf = (accessToken: VerifiedAccessToken): Login => {
+  const { identity, authenticatedAt, credentialFingerprint, session, provider, act } = accessToken;
+  return { identity, authenticatedAt, credentialFingerprint, session, provider, act };
+};
 
 /** The scopes of a request: several parameters, or one parameter with spaces. Scopes without a valid name are ignored. */
 function scopesIn(parameters: URLSearchParams): readonly Scope[] {
