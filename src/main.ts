@@ -34,6 +34,7 @@ import { createFederatedTokenVerifier } from './identity/federation/verify-token
 import { createAuthenticator } from './identity/login/authenticate.ts';
 import { createLastSeenRecorder } from './identity/login/last-seen.ts';
 import { createMakerAccess } from './identity/login/maker-access.ts';
+import { sessionOperations } from './identity/login/session-service.ts';
 import { openMasterKey } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
@@ -191,7 +192,11 @@ async function compose(base: Base, database: Store): Promise<Server> {
     makerAccess,
     allowPrivateIssuers: config.allowPrivateIssuers,
   });
-  const domainOperations = { ...v2Operations, ...issuer.operations };
+  const domainOperations = {
+    ...v2Operations,
+    ...issuer.operations,
+    ...sessionOperations({ accessTokens, pageTokens }),
+  };
   const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });
   const operations = { ...domainOperations, ...compatOperations };
   const observer = createCallObserver({ log, metrics });

@@ -10,6 +10,8 @@ interface Area {
   readonly describes: readonly string[];
   /** Resources whose commands are all derived from the contract. */
   readonly resources?: () => Promise<readonly CommandSpec[]>;
+  /** Adds commands to those of the resources. */
+  readonly verbs?: () => Promise<(area: Command) => void>;
   /** Adds other commands. */
   readonly commands?: () => Promise<(area: Command) => void>;
 }
@@ -26,8 +28,11 @@ const areas: readonly Area[] = [
       'chainguard.platform.iam.v2.RoleBinding',
       'chainguard.platform.iam.v2.IdentityProvider',
       'chainguard.platform.iam.v2.GroupInvite',
+      'wharfinger.iam.v1.ServerIdentity',
+      'wharfinger.iam.v1.Session',
     ],
     resources: async () => (await import('./iam.ts')).resources,
+    verbs: async () => (await import('./iam-verbs.ts')).addIamVerbs,
   },
   {
     name: 'repos',
@@ -108,7 +113,7 @@ export const areaNames: readonly string[] = allAreas.map(({ name }) => name);
 
 /** Adds the areas. Only those that the command line names get their commands, because loading the contract is slow. */
 export async function addAreas(program: Command, args: readonly string[]): Promise<void> {
-  for (const { name, description, resources, commands } of allAreas) {
+  for (const { name, description, resources, verbs, commands } of allAreas) {
     const area = program.command(name).description(description);
     if (!args.includes(name)) continue;
     (await commands?.())?.(area);
@@ -118,6 +123,7 @@ export async function addAreas(program: Command, args: readonly string[]): Promi
     const { defaultCommandSpec } = await import('./resource/default-command-spec.ts');
     const specs = [...((await resources?.()) ?? []), ...derivedTypes.map(defaultCommandSpec)];
     for (const spec of specs) addResource(area, spec);
+    (await verbs?.())?.(area);
     addExamples(area, ...specs.map((spec) => `wharf ${name} ${spec.name} list`));
   }
 }

@@ -6,6 +6,8 @@ import { IdentitySchema } from '../contract/gen/chainguard/platform/iam/v2/ident
 import { IdentityProviderSchema } from '../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { RoleSchema, RolesService } from '../contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import { ServerIdentitySchema } from '../contract/gen/wharfinger/iam/v1/server_identities_pb.js';
+import { SessionSchema } from '../contract/gen/wharfinger/iam/v1/sessions_pb.js';
 import { CliError, ExitCode, usageError } from './exit-codes.ts';
 import type { CommandSpec, CompleteBody } from './resource/command-spec.ts';
 import { listAll } from './resource/list-all.ts';
@@ -97,6 +99,32 @@ export const resources: readonly CommandSpec[] = [
     short: { role: ['role_uid'] },
     complete: roleByName(GroupInviteSchema.field.roleUid),
     examples: { create: '--parent $GROUP --role viewer --ttl 7d --single-use' },
+  },
+  {
+    name: 'server-identities',
+    resource: ServerIdentitySchema,
+    columns: {
+      UID: 'uid',
+      NAME: 'name',
+      EMAIL: 'email',
+      ISSUER: 'issuer',
+      DISABLED: 'disabled',
+      'LAST SEEN': 'lastSeenTime',
+    },
+    examples: { list: '--in-root --order-by name' },
+  },
+  {
+    name: 'sessions',
+    resource: SessionSchema,
+    columns: {
+      UID: 'uid',
+      CURRENT: 'current',
+      CREATED: 'createTime',
+      'LAST USED': 'lastUseTime',
+      ADDRESS: 'address',
+      CLIENT: 'userAgent',
+    },
+    examples: { list: '--identity $IDENTITY' },
   },
 ];
 

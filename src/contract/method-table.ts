@@ -31,7 +31,10 @@ function readMethod(desc: DescMethod): Method {
   }
   if (access.requiredToken !== '' && !access.public) throw incomplete('has a required_token, but is not public');
   if (access.recognizesCaller && !access.public) throw incomplete('recognizes callers, but is not public');
-  if (!access.public && !access.unscoped && scope.length === 0) {
+  if (access.serverWide && (access.public || access.unscoped || access.capabilities.length === 0)) {
+    throw incomplete('is server_wide, so it must name capabilities and be neither public nor unscoped');
+  }
+  if (accessKindOf(access) === 'scoped' && scope.length === 0) {
     throw incomplete(
       `is checked at a scope, but ${desc.input.typeName} marks no field with wharfinger.options.v1.scope`,
     );
@@ -66,8 +69,9 @@ const methodsWithoutRoute: ReadonlySet<string> = new Set(['chainguard.platform.i
 const bindingsOf = (rule: HttpRule | undefined): readonly HttpRule[] =>
   rule === undefined ? [] : [rule, ...rule.additionalBindings];
 
-function accessKindOf({ public: isPublic, recognizesCaller, unscoped }: Access): Method['access'] {
+function accessKindOf({ public: isPublic, recognizesCaller, unscoped, serverWide }: Access): Method['access'] {
   if (isPublic) return recognizesCaller ? 'optional' : 'public';
+  if (serverWide) return 'server';
   return unscoped ? 'unscoped' : 'scoped';
 }
 

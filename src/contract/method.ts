@@ -31,9 +31,10 @@ export interface Method {
   readonly routes: readonly Route[];
   /**
    * `public` needs no token and ignores one. `optional` needs no token, but identifies the caller by one. `scoped`
-   * checks the capabilities at the uid in `scope`. `unscoped` leaves it to the operation to restrict its result.
+   * checks the capabilities at the uid in `scope`. `server` checks that the caller holds them for the whole server.
+   * `unscoped` leaves it to the operation to restrict its result.
    */
-  readonly access: 'public' | 'optional' | 'scoped' | 'unscoped';
+  readonly access: 'public' | 'optional' | 'scoped' | 'server' | 'unscoped';
   /** The token that a public method verifies itself, in words. A request without a token is refused before it is read. */
   readonly requiredToken: string | undefined;
   /** What the operation of an unscoped method that is not a List checks itself, in words. */

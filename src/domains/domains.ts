@@ -25,10 +25,12 @@ import { termsAcceptances, termsOperations } from './iam/groups/terms.ts';
 import { type IdentityOptions, identities, identityOperations } from './iam/identities/identities.ts';
 import { identityLookupOperations } from './iam/identities/identity-lookup.ts';
 import { identityMetadataOperations } from './iam/identities/identity-metadata.ts';
+import { serverIdentityOperations } from './iam/identities/server-identities.ts';
 import {
   externalGroupRoleMappingOperations,
   externalGroupRoleMappings,
 } from './iam/identity-providers/external-group-role-mappings.ts';
+import { identityProviderStateOperations } from './iam/identity-providers/identity-provider-states.ts';
 import {
   type IdentityProviderOptions,
   identityProviderOperations,
@@ -105,6 +107,8 @@ export function createOperations(
     ...joinGroupOperations,
     ...identityLookupOperations,
     ...identityMetadataOperations,
+    ...serverIdentityOperations(engine),
+    ...identityProviderStateOperations,
     ...repoOperations(engine),
     ...tagOperations(engine),
     ...imageOperations,

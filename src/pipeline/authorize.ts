@@ -3,10 +3,11 @@ import { denied, invalid } from '../base/errors.ts';
 import { parseUid, type Uid } from '../base/uid.ts';
 import type { Method } from '../contract/method.ts';
 import type { Caller } from '../resource/caller.ts';
-import { requireCapabilities } from '../resource/require-capabilities.ts';
+import { requireCapabilities, requireServerWide } from '../resource/require-capabilities.ts';
 
 /**
- * Checks the capabilities of a scoped method at its scope. Other methods are not checked here: a List is restricted to the
+ * Checks the capabilities of a scoped method at its scope, and those of a method for the whole server. Other methods are
+ * not checked here: a List is restricted to the
  * reach of the caller by the engine, and the contract says what other unscoped methods check (`handler_check`).
  */
 export function authorize(method: Method, caller: Caller, request: Message): void {
@@ -14,6 +15,7 @@ export function authorize(method: Method, caller: Caller, request: Message): voi
     throw denied('a token that is restricted by scopes or capabilities cannot be used for this; send another one');
   }
   if (method.access === 'scoped') requireCapabilities(method.capabilities, caller, scopeOf(method, request));
+  else if (method.access === 'server') requireServerWide(method.capabilities, caller);
 }
 
 function scopeOf(method: Method, request: Message): Uid {

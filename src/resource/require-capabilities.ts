@@ -1,5 +1,5 @@
 import { type ApiError, denied } from '../base/errors.ts';
-import type { ParentUid, Uid } from '../base/uid.ts';
+import { type ParentUid, parentOf, ROOT, type Uid } from '../base/uid.ts';
 import { capabilityName } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from './caller.ts';
@@ -19,6 +19,20 @@ export function requireReach(capabilities: readonly Capability[], caller: Caller
   const reach = caller.reach(capabilities);
   if (reach.length === 0) throw missingCapabilities(capabilities, 'some group');
   return reach;
+}
+
+/**
+ * Whether the caller holds `capabilities` for the whole server: it holds them at an organization, and has no parent. An
+ * identity that belongs to a group has no access outside of that group.
+ */
+export const holdsServerWide = (capabilities: readonly Capability[], caller: Caller): boolean =>
+  parentOf(caller.uid) === ROOT && caller.reach(capabilities).some((group) => parentOf(group) === ROOT);
+
+/** Refuses a caller who does not hold `capabilities` for the whole server. */
+export function requireServerWide(capabilities: readonly Capability[], caller: Caller): void {
+  if (holdsServerWide(capabilities, caller)) return;
+  const names = capabilities.map(capabilityName).join(', ');
+  throw denied(`needs ${names} for the whole server; ask an operator of the server`, { capabilities: names });
 }
 
 /** The same error whether or not the resource exists. */

@@ -31,6 +31,9 @@ const methods = [
   'chainguard.platform.registry.Registry/GetPackageVersionMetadata',
   'chainguard.platform.registry.Vulnerabilities/GetRawVulnReport',
   'wharfinger.access.v1.AccessService/Explain',
+  'wharfinger.iam.v1.SessionsService/DeleteSession',
+  'wharfinger.iam.v1.SessionsService/EndSessions',
+  'wharfinger.iam.v1.SessionsService/ListSessions',
 ];
 
 test('the methods that authorize in their operation are known, and say what they check', () => {

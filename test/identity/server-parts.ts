@@ -81,7 +81,7 @@ export async function openTestServer(database: Database) {
     const uid = stableUid(claims.issuer, claims.subject);
     const stored = await find(store.reader, identities, uid);
     if (!stored) throw unauthenticated('no identity matches');
-    const credentialFingerprint = credentialFingerprintOf(stored.message);
+    const credentialFingerprint = credentialFingerprintOf(stored);
     const match = { uid, created: 0, specificity: 'exact', credentialFingerprint } as const;
     return { ...claims, authenticatedAt: time.now, matches: [match] };
   };
@@ -199,6 +199,8 @@ export async function openTestServer(database: Database) {
   await syncBuiltinRoles(store, clock);
   await newGroup('organization', org, ROOT);
   await newGroup('team', team, org);
+  // People can log in for as long as an identity provider has their issuer. No token has this client as its audience.
+  await newProvider(ISSUER, 'unused-client', org);
   return {
     store,
     time,

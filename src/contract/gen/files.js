@@ -45,6 +45,9 @@ import { file_wharfinger_access_v1_access } from "./wharfinger/access/v1/access_
 import { file_wharfinger_access_v1_access_requests } from "./wharfinger/access/v1/access_requests_pb.js";
 import { file_wharfinger_events_v1_deliveries } from "./wharfinger/events/v1/deliveries_pb.js";
 import { file_wharfinger_events_v1_sinks } from "./wharfinger/events/v1/sinks_pb.js";
+import { file_wharfinger_iam_v1_identity_provider_states } from "./wharfinger/iam/v1/identity_provider_states_pb.js";
+import { file_wharfinger_iam_v1_server_identities } from "./wharfinger/iam/v1/server_identities_pb.js";
+import { file_wharfinger_iam_v1_sessions } from "./wharfinger/iam/v1/sessions_pb.js";
 import { file_wharfinger_imports_v1_advisories } from "./wharfinger/imports/v1/advisories_pb.js";
 import { file_wharfinger_imports_v1_libraries } from "./wharfinger/imports/v1/libraries_pb.js";
 import { file_wharfinger_imports_v1_outcome } from "./wharfinger/imports/v1/outcome_pb.js";
@@ -101,6 +104,9 @@ export const v1Files = [
 ];
 
 export const wharfingerFiles = [
+  file_wharfinger_iam_v1_identity_provider_states,
+  file_wharfinger_iam_v1_server_identities,
+  file_wharfinger_iam_v1_sessions,
   file_wharfinger_imports_v1_vulnerabilities,
   file_wharfinger_imports_v1_libraries,
   file_wharfinger_events_v1_deliveries,

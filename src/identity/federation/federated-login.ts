@@ -6,6 +6,7 @@ import type {
   IdentityProvider,
   IdentityProvider_OIDC,
 } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
+import { disabledOf } from '../../domains/iam/disabled.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { externalGroupRoleMappings } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
 import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
@@ -27,6 +28,8 @@ export interface FederatedClaims {
   readonly audiences: readonly string[];
   /** In milliseconds. */
   readonly expires: number;
+  /** When the token was issued, in milliseconds. A token that does not say so counts as one that is valid for a day. */
+  readonly issuedAt?: number | undefined;
   readonly email?: Email | undefined;
 }
 
@@ -131,11 +134,8 @@ export function createUnregisteredVerifier(options: FederatedLoginOptions): Veri
   const { db, verifier, publicUrl } = options;
   return async (token) => {
     const { iss = '' } = requireClaims(verifier.unverifiedClaims(token));
-    const providers = await findAll(
-      db,
-      identityProviders,
-      await findReferring(db, identityProviders, 'issuer', canonicalIssuer(iss)),
-    );
+    const uids = await findReferring(db, identityProviders, 'issuer', canonicalIssuer(iss));
+    const providers = (await findAll(db, identityProviders, uids)).filter(({ state }) => !disabledOf(state));
     // An unauthenticated client must not make this server contact any other issuer.
     if (providers.length === 0) {
       throw denied('no identity provider here has the issuer of this token; use a token of another issuer');
@@ -184,11 +184,12 @@ export const claimMismatch = (claim: string): ApiError => denied(mismatchMessage
 const toApiError = ({ kind, reason }: TokenRejection): ApiError =>
   kind === 'claim' || kind === 'identity' ? denied(reason) : unauthenticated(reason);
 
+const DAY_S = 24 * 60 * 60;
 /** Access tokens contain these claims, so their length is limited. */
 const MAX_CLAIM_LENGTH = 1024;
 
 function readClaims(claims: JwtClaims): FederatedClaims {
-  const { iss = '', sub = '', aud = [], exp = 0, email, email_verified } = claims;
+  const { iss = '', sub = '', aud = [], exp = 0, iat, nbf, email, email_verified } = claims;
   const audiences = [aud].flat();
   for (const [claim, text] of Object.entries({ iss, sub, aud: audiences.join(',') })) {
     if (text === '' || text.length > MAX_CLAIM_LENGTH) {
@@ -201,6 +202,7 @@ function readClaims(claims: JwtClaims): FederatedClaims {
     subject: sub,
     audiences,
     expires: exp * 1000,
+    issuedAt: (iat ?? nbf ?? exp - DAY_S) * 1000,
     // Some issuers write `email_verified` as a string.
     email:
       address === undefined ? undefined : { address, verified: email_verified === true || email_verified === 'true' },

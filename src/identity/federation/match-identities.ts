@@ -96,11 +96,11 @@ const isAboutSignature = ({ kind }: TokenRejection): boolean => kind === 'token'
 const exactFirst = (a: Stored<Identity>, b: Stored<Identity>): number =>
   Number(specificityOf(b.message) === 'exact') - Number(specificityOf(a.message) === 'exact') || a.created - b.created;
 
-const toMatch = ({ uid, created, message }: Stored<Identity>): MatchedLogin => ({
-  uid,
-  created,
-  credentialFingerprint: credentialFingerprintOf(message),
-  specificity: specificityOf(message),
+const toMatch = (stored: Stored<Identity>): MatchedLogin => ({
+  uid: stored.uid,
+  created: stored.created,
+  credentialFingerprint: credentialFingerprintOf(stored),
+  specificity: specificityOf(stored.message),
 });
 
 const ANY_TEXT = /^\^?(?:\(\?[imsU]+\))?\(?\.[*+]\)?\$?$/;

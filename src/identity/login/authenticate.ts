@@ -16,6 +16,7 @@ import type { MatchedLogin } from '../federation/match-identities.ts';
 import { providerGrants } from '../federation/provider-grants.ts';
 import { type AccessTokens, bearerToken, type VerifiedAccessToken } from '../tokens/access-tokens.ts';
 import { isRegistryToken, requireServerAudience } from '../tokens/audience.ts';
+import { LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
 import { type LoginRecord, requireValidLogin } from './login-validity.ts';
 
 export interface AuthenticatorOptions {
@@ -57,12 +58,13 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   /** The login as one of the identities that a federated token matches. */
   function loginAs({ uid: identity, credentialFingerprint }: MatchedLogin, federated: FederatedMatches): Login {
-    const { issuer: iss, subject: sub, audiences, authenticatedAt } = federated;
+    const { issuer: iss, subject: sub, audiences, authenticatedAt, issuedAt } = federated;
     return {
       record: { identity, authenticatedAt, credentialFingerprint },
       scope: {},
       actor: { subject: identity, act: { iss, sub, aud: audiences.join(',') } },
       expires: cachedUntil(federated),
+      federatedIssuedAt: issuedAt,
       forRegistry: false,
     };
   }
@@ -72,13 +74,18 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   /** Reads what a login may do now. */
   async function loadAccess(login: Login, reader: Reader, grantsIn: GrantCache['grants']): Promise<Access> {
-    const { record, scope, expires } = login;
-    const { relationship } = await requireValidLogin(reader, record, clock());
-    const grants = [...(await grantsIn(record.identity)), ...(await providerGrants(reader, record.provider))];
+    const { record, scope, expires, federatedIssuedAt } = login;
+    const { identity, effective } = await requireValidLogin(reader, record, clock(), federatedIssuedAt);
+    const { relationship } = identity.message;
+    const grants = effective([
+      ...(await grantsIn(record.identity)),
+      ...(await providerGrants(reader, record.provider)),
+    ]);
+    const sessionExpires = record.session === undefined ? Infinity : record.authenticatedAt + LOGIN_LIFETIME_MS;
     const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
     return {
       grants: narrowGrants(grants, scope),
-      until: Math.min(expires, expiry ? timestampMs(expiry) : Infinity),
+      until: Math.min(expires, sessionExpires, expiry ? timestampMs(expiry) : Infinity),
     };
   }
 
@@ -197,6 +204,8 @@ interface Login {
   readonly actor: Caller['actor'];
   /** When the token must be verified again. */
   readonly expires: number;
+  /** When a federated token was issued, in milliseconds. */
+  readonly federatedIssuedAt?: number | undefined;
   readonly forRegistry: boolean;
 }
 

@@ -6,7 +6,9 @@ import { ROOT, rootOf, type Uid } from '../../base/uid.ts';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { IdentityProvider } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { Auth, SessionSchema } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
+import { disabledOf } from '../../domains/iam/disabled.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
+import { JOINED_PROVIDERS, joinedProvidersOf } from '../../domains/iam/identities/joined-providers.ts';
 import { stableUid } from '../../domains/iam/identities/stable-uid.ts';
 import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
 import { ensureRoleBinding, redeemInvite } from '../../domains/iam/joining/group-invites.ts';
@@ -18,6 +20,7 @@ import { putSetting } from '../../store/settings.ts';
 import type { Reader } from '../../store/store.ts';
 import type { FederatedClaims, VerifyUnregistered } from '../federation/federated-login.ts';
 import { type AccessTokens, bearerToken } from '../tokens/access-tokens.ts';
+import { requireEnabled } from './login-validity.ts';
 import { countRegistration } from './registration-quota.ts';
 
 export interface RegistrationOptions {
@@ -45,6 +48,7 @@ export const registerOperation = ({ accessTokens, verifyUnregistered, publicUrl 
       if (identityId !== '' && identityId !== uid) {
         throw invalid('identity_id', `must be ${uid}, which is derived from the issuer and subject, or empty`);
       }
+      requireEnabled(await find(ctx.db, identities, uid));
       // Serializes concurrent registrations, because all of them write this row.
       await putSetting(ctx.db, 'registration.last', uid);
       const group =
@@ -119,12 +123,6 @@ async function withinQuota(
   return joinable;
 }
 
-/** The key in the state of an identity under which the uids of the providers are stored that it has joined through. */
-const JOINED_PROVIDERS = 'identityProviders';
-
-const joinedProvidersOf = (identity: Stored | undefined): readonly string[] =>
-  (identity?.state?.[JOINED_PROVIDERS] as readonly string[] | undefined) ?? [];
-
 /** Returns the providers that a token was issued for, the oldest one of each organization, by age. */
 async function findProviders(
   db: Reader,
@@ -133,8 +131,8 @@ async function findProviders(
   const uids = await findReferring(db, identityProviders, 'issuer', canonicalIssuer(issuer));
   const byAge = (await findAll(db, identityProviders, uids))
     .filter(
-      ({ message: { configuration } }) =>
-        configuration.case === 'oidc' && audiences.includes(configuration.value.clientId),
+      ({ message: { configuration }, state }) =>
+        !disabledOf(state) && configuration.case === 'oidc' && audiences.includes(configuration.value.clientId),
     )
     .sort((a, b) => a.created - b.created || (a.uid < b.uid ? -1 : 1));
   return [...Map.groupBy(byAge, ({ uid }) => rootOf(uid)).values()].flatMap(([oldest]) => oldest ?? []);

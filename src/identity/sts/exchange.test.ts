@@ -9,6 +9,7 @@ import { anonymousCaller } from '../../access/create-caller.ts';
 import { Code, denied, unauthenticated } from '../../base/errors.ts';
 import { newUid, ROOT } from '../../base/uid.ts';
 import { type Identity, IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { IdentityProviderSchema } from '../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import type {
   ExchangeRefreshTokenRequestSchema,
   ExchangeRequestSchema,
@@ -17,6 +18,7 @@ import type {
 } from '../../contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { files, methodTable } from '../../contract/method-table.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
+import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
 import { find } from '../../resource/read.ts';
 import { deleteOne, insert, update } from '../../resource/write.ts';
 import { openStore } from '../../store/open.ts';
@@ -66,6 +68,14 @@ for (const database of databases) {
       });
     });
     after(() => close());
+
+    // People can log in for as long as an identity provider has their issuer.
+    before(async () => {
+      const configuration = { case: 'oidc', value: { issuer: OTHER_ISSUER, clientId: 'client' } } as const;
+      const message = create(IdentityProviderSchema, { name: 'provider', configuration });
+      const parent = newUid(ROOT);
+      await store.write((tx) => insert(tx, identityProviders, { message, uid: newUid(parent), parent }, now));
+    });
 
     async function newIdentity(relationship: Identity['relationship']): Promise<string> {
       const uid = newUid(ROOT);

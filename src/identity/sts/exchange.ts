@@ -50,16 +50,18 @@ export function exchangeOperations(options: ExchangeOptions): Operations {
     const { identity, provider } = federated;
     const stored = await find(db, identities, identity);
     if (!stored) throw claimMismatch('iss');
-    return {
+    const login: Login = {
       identity,
       authenticatedAt: now,
-      credentialFingerprint: credentialFingerprintOf(stored.message),
+      credentialFingerprint: credentialFingerprintOf(stored),
       act: { iss: federated.issuer, sub: federated.subject, aud: federated.audiences.join(',') },
       email: federated.email,
       provider,
       // The creator of a provider decides which tokens it accepts, so they must not give access outside of its group.
       scopes: provider && [parseUid('identity_provider', parentOf(provider.uid))],
     };
+    await requireValidLogin(db, login, now, federated.issuedAt);
+    return login;
   }
 
   return {

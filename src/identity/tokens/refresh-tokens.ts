@@ -3,6 +3,7 @@ import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
+import { bumpAccessVersion } from '../../resource/access-version.ts';
 import type { Row, Store } from '../../store/store.ts';
 import type { LoginRecord } from '../login/login-validity.ts';
 import type { Actor, Email, IssuedToken } from './access-tokens.ts';

@@ -27,7 +27,7 @@ export interface SessionRow extends Row {
 
 const FIND_EXPIRY = pointRead({ columns: ['expires'], from: 'refresh_family', key: ['uid'] });
 const LIST = `SELECT uid, identity, created, used, expires, address, user_agent, session FROM refresh_family
-  WHERE uid > $1 AND uid < $2 AND expires > $3 ORDER BY uid`;
+  WHERE uid > $1 AND uid < $2 AND expires > $3 ORDER BY uid LIMIT $4`;
 const END = 'DELETE FROM refresh_family WHERE uid = $1';
 const END_ALL = 'DELETE FROM refresh_family WHERE uid > $1 AND uid < $2';
 
@@ -42,9 +42,16 @@ export async function isSessionOpen(db: Reader, uid: string, now: number): Promi
   return row !== undefined && row.expires > now;
 }
 
-/** The sessions of an identity that have neither ended nor expired, ordered by uid. */
-export const listSessions = async (db: Reader, identity: string, now: number): Promise<SessionRow[]> =>
-  db.all<SessionRow>(LIST, ...descendantRange(identity), now);
+/** The sessions of an identity that have neither ended nor expired, ordered by uid. `after` is the last of a page. */
+export async function listSessions(
+  db: Reader,
+  identity: string,
+  now: number,
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+): Promise<SessionRow[]> {
+  const [low, high] = descendantRange(identity);
+  return db.all<SessionRow>(LIST, after ?? low, high, now, limit);
+}
 
 /** Ends a session: its tokens are refused from the next request on. Returns whether there was one. */
 export async function endSession(tx: Transaction, uid: string): Promise<boolean> {

@@ -76,7 +76,7 @@ async function newLogin({ db, caller: { uid, actor }, now }: OciCall): Promise<L
   return {
     identity: uid,
     authenticatedAt: now,
-    credentialFingerprint: credentialFingerprintOf(stored.message),
+    credentialFingerprint: credentialFingerprintOf(stored),
     act: actor?.act as Actor | undefined,
   };
 }

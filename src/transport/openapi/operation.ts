@@ -40,6 +40,7 @@ function accessText(method: Method): string {
   if (method.access === 'public') return 'Needs no token.';
   if (method.access === 'optional') return 'Needs no token. With one, the response may contain more.';
   if (capabilities === '') return 'Needs a valid token, but no capability.';
+  if (method.access === 'server') return `Needs ${capabilities} for the whole server, which operators have.`;
   if (method.access === 'unscoped')
     return `Needs ${capabilities}; the result is restricted to groups where the caller has it.`;
   return `Needs ${capabilities} at ${inlineCode(method.scope.at(-1) ?? '')}.`;

@@ -6,6 +6,7 @@ import { Auth } from '../../../src/contract/gen/platform/auth/v1/auth.platform_p
 import { SecurityTokenService } from '../../../src/contract/gen/platform/oidc/v1/oidc.platform_pb.js';
 import { onEveryDatabaseAndWire } from '../../support/api-fixture.ts';
 import { callerWithRole } from '../../support/callers.ts';
+import { newRegistryToken, registryStatus } from '../../support/people.ts';
 import { rejects } from '../../support/rejects.ts';
 
 const { exchange, exchangeRefreshToken } = SecurityTokenService.method;
@@ -58,14 +59,14 @@ onEveryDatabaseAndWire(
       const renewed = pair.token?.token ?? assert.fail();
       const all = [token, exchanged.token, renewed];
       for (const each of all) assert.ok(await isValid(each));
-      assert.equal(await statusOfRegistry(fixture.server.url, registryToken), 200);
+      assert.equal(await registryStatus(fixture.server.url, registryToken), 200);
 
       await rejects(fixture.as(refreshToken).call(exchangeRefreshToken, { aud: aud() }), Code.UNAUTHENTICATED);
       for (const each of all) {
         await rejects(fixture.as(each).call(validate), Code.UNAUTHENTICATED);
         await rejects(fixture.as(each).call(exchange, { aud: aud() }), Code.UNAUTHENTICATED);
       }
-      assert.equal(await statusOfRegistry(fixture.server.url, registryToken), 401);
+      assert.equal(await registryStatus(fixture.server.url, registryToken), 401);
       const next = pair.refreshToken?.token ?? assert.fail();
       await rejects(fixture.as(next).call(exchangeRefreshToken, { aud: aud() }), Code.UNAUTHENTICATED);
       assert.ok(await isValid(bystander.token), 'another login of the organization stays valid');
@@ -79,16 +80,6 @@ onEveryDatabaseAndWire(
   },
   { clock },
 );
-
-/** Gets a registry token as Docker does after `docker login` with this access token. */
-async function newRegistryToken(url: string, accessToken: string): Promise<string> {
-  const headers = { authorization: `Basic ${btoa(`user:${accessToken}`)}` };
-  const response = await fetch(`${url}/v2/token?service=${new URL(url).host}`, { headers });
-  return ((await response.json()) as { token: string }).token;
-}
-
-const statusOfRegistry = async (url: string, token: string): Promise<number> =>
-  (await fetch(`${url}/v2/`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 const rejectedWith = (call: Promise<unknown>): Promise<unknown> =>
   call.then(

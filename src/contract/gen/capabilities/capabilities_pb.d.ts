@@ -1127,6 +1127,33 @@ export enum Capability {
    * @generated from enum value: CAP_ACTIONS_LIST = 2700;
    */
   CAP_ACTIONS_LIST = 2700,
+
+  /**
+   * Capabilities of this server only. Their numbers begin at 100001 and their bits at 512.
+   *
+   * @generated from enum value: CAP_SERVER_IDENTITIES_LIST = 100001;
+   */
+  CAP_SERVER_IDENTITIES_LIST = 100001,
+
+  /**
+   * @generated from enum value: CAP_SERVER_IDENTITIES_UPDATE = 100002;
+   */
+  CAP_SERVER_IDENTITIES_UPDATE = 100002,
+
+  /**
+   * @generated from enum value: CAP_SERVER_IDENTITIES_DELETE = 100003;
+   */
+  CAP_SERVER_IDENTITIES_DELETE = 100003,
+
+  /**
+   * @generated from enum value: CAP_SESSIONS_LIST = 100004;
+   */
+  CAP_SESSIONS_LIST = 100004,
+
+  /**
+   * @generated from enum value: CAP_SESSIONS_END = 100005;
+   */
+  CAP_SESSIONS_END = 100005,
 }
 
 /**
@@ -1157,7 +1184,7 @@ export declare const bit: GenExtension<EnumValueOptions, number>;
 export declare const internal_only: GenExtension<EnumValueOptions, boolean>;
 
 /**
- * The built-in role that contains the capability: `viewer`, `editor` or `owner`. Roles that
+ * The built-in role that contains the capability: `viewer`, `editor`, `owner` or `operator`. Roles that
  * include this role contain it too. Only set for capabilities that only this server has, whose
  * numbers begin at 100001 and whose bits begin at 512: they cannot collide with published ones. For
  * all others, the server declares the published built-in roles.

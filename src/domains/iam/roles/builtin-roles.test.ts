@@ -51,7 +51,7 @@ const published = (set: CapabilitySet): Capability[] =>
 
 test('a capability of our own is granted to a role that exists', () => {
   for (const { name, grantedTo } of allCapabilities) {
-    if (grantedTo !== undefined) assert.ok(['viewer', 'editor', 'owner'].includes(grantedTo), name);
+    if (grantedTo !== undefined) assert.ok(['viewer', 'editor', 'owner', 'operator'].includes(grantedTo), name);
   }
 });
 
@@ -79,7 +79,15 @@ test('a limited owner can change everything except access', () => {
   const limited = role('limited_owner').capabilities;
   assert.ok(covers(owner, limited));
   assert.ok(covers(limited, capabilityUnion(role('editor').capabilities, role('registry.push').capabilities)));
-  const kinds = ['roles', 'role_bindings', 'group_invites', 'identity', 'identity_providers', 'account_associations'];
+  const kinds = [
+    'roles',
+    'role_bindings',
+    'group_invites',
+    'identity',
+    'identity_providers',
+    'account_associations',
+    'sessions',
+  ];
   for (const { name } of capabilitiesIn(withoutCapabilities(owner, limited)).map(
     (capability) => capabilityInfo(capability) ?? assert.fail(),
   )) {

@@ -89,7 +89,7 @@ const consoleViewer = capabilityUnion(
 );
 
 /** Capabilities that the contract grants to a role itself (`granted_to`). */
-function declaredFor(role: 'viewer' | 'editor' | 'owner'): CapabilitySet {
+function declaredFor(role: 'viewer' | 'editor' | 'owner' | 'operator'): CapabilitySet {
   const declared = allCapabilities.filter(({ grantedTo }) => grantedTo === role);
   return capabilitySetOf(declared.map(({ capability }) => capability));
 }
@@ -113,6 +113,7 @@ const accessControl = capabilityUnion(
   on('identity', 'create', 'update', 'delete'),
   on('identity_providers', 'create', 'update', 'delete', 'scim.manage'),
   on('account_associations', 'create', 'update', 'delete'),
+  on('sessions', 'list', 'end'),
 );
 
 const owner = capabilityUnion(
@@ -151,6 +152,7 @@ const limitedOwner = withoutCapabilities(owner, capabilityUnion(accessControl, o
  */
 const operator = capabilityUnion(
   owner,
+  declaredFor('operator'),
   advisoriesAdmin,
   on('repo.internal', 'admin'),
   on('registry.deployments', 'create', 'update'),

@@ -63,6 +63,14 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
   unrestrictedToken: boolean;
 
   /**
+   * The method concerns the whole server and not one organization. The caller must have no parent, and needs the
+   * capabilities at an organization.
+   *
+   * @generated from field: bool server_wide = 7;
+   */
+  serverWide: boolean;
+
+  /**
    * With `public`, for a method that verifies the token of the request itself: describes this token. A request
    * without a token is refused before its body is read.
    *

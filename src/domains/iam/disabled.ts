@@ -1,0 +1,22 @@
+import type { State } from '../../resource/definition.ts';
+
+/** When and by which identity an identity or an identity provider was disabled. Part of its private state. */
+export interface Disabled {
+  /** In milliseconds. */
+  readonly time: number;
+  readonly by: string;
+}
+
+const KEY = 'disabled';
+
+/** Returns undefined for a resource that is not disabled. */
+export const disabledOf = (state: State | undefined): Disabled | undefined => state?.[KEY] as Disabled | undefined;
+
+/** The state of a resource after it is disabled. It stays as it is when the resource is disabled already. */
+export const disable = (state: State | undefined, disabled: Disabled): State => ({ [KEY]: disabled, ...state });
+
+/** The state of a resource after it is enabled. */
+export function enable(state: State | undefined): State {
+  const { [KEY]: _disabled, ...rest } = state ?? {};
+  return rest;
+}
