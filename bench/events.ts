@@ -25,6 +25,7 @@ import { createDelivery } from '../src/delivery/delivery.ts';
 import { addSink } from '../src/domains/events/sink-rows.ts';
 import { subscriptions } from '../src/domains/events/subscriptions.ts';
 import { groups } from '../src/domains/iam/groups/groups.ts';
+import { fixedMasterKeys } from '../src/identity/master-key.testing.ts';
 import { createAccessTokens } from '../src/identity/tokens/access-tokens.ts';
 import { createSigningKeys } from '../src/identity/tokens/signing-keys.ts';
 import { createCallObserver } from '../src/pipeline/observe.ts';
@@ -84,7 +85,7 @@ async function measureDeliveries(store: Store, groupUids: readonly string[], por
   const metrics = createMetrics();
   let delivered = 0;
   let onSeriesDelivered = (): void => {};
-  const signingKeys = await createSigningKeys({ store, masterKey: key, clock: systemClock });
+  const signingKeys = await createSigningKeys({ store, masterKeys: fixedMasterKeys(key), clock: systemClock });
   const delivery = createDelivery({
     store,
     clock: systemClock,
@@ -98,7 +99,7 @@ async function measureDeliveries(store: Store, groupUids: readonly string[], por
       },
     },
     accessTokens: createAccessTokens({ signingKeys, clock: systemClock, issuer: 'http://127.0.0.1' }),
-    unseal: () => `whsec_${key.toString('base64')}`,
+    unseal: async () => `whsec_${key.toString('base64')}`,
     publicUrl: 'http://127.0.0.1',
     allowInsecure: true,
     schedule: [0],

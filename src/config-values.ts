@@ -193,6 +193,18 @@ export function durationParser(min: string, max: string): (text: string) => numb
   };
 }
 
+const parseRotationTime = durationParser('1h', '3650d');
+
+/** Parses a duration, or `never`, which is Infinity. */
+export function parseRotation(text: string): number {
+  if (text === 'never') return Infinity;
+  try {
+    return parseRotationTime(text);
+  } catch {
+    throw new ConfigError('write a duration from 1h to 3650d, such as 90d, or never');
+  }
+}
+
 /** Parses durations separated by commas, such as `0s, 5s, 5m`. */
 export function parseSchedule(text: string): readonly number[] {
   const times = text.split(',').map((part) => parseMilliseconds(part.trim()));

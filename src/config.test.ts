@@ -34,6 +34,8 @@ test('settings have defaults', () => {
     tlsReload: 10_000,
     hsts: 365 * 86_400_000,
     masterKey: undefined,
+    masterKeyOld: undefined,
+    signingKeyRotation: 90 * 24 * 60 * 60 * 1000,
     org: 'my-org',
     corsOrigins: ['*'],
     operationsListen: undefined,
@@ -101,12 +103,15 @@ test('values can have several forms', () => {
     'https://a.example',
     'http://b.example:3000',
   ]);
+  assert.equal(read({ WHARF_SIGNING_KEY_ROTATION: 'never' }).signingKeyRotation, Infinity);
+  assert.equal(read({ WHARF_SIGNING_KEY_ROTATION: '1h' }).signingKeyRotation, 3_600_000);
   const uid = 'a'.repeat(40);
   const listed = read({ WHARF_PUBLIC_ADVISORY_GROUPS: `${uid}, ${uid}/0123456789abcdef` }).publicAdvisoryGroups;
   assert.deepEqual(listed, [uid, `${uid}/0123456789abcdef`]);
   const bytes = Buffer.alloc(32, 7);
   for (const encoding of ['hex', 'base64', 'base64url'] as const) {
     assert.deepEqual(read({ WHARF_MASTER_KEY: bytes.toString(encoding) }).masterKey, bytes);
+    assert.deepEqual(read({ WHARF_MASTER_KEY_OLD: bytes.toString(encoding) }).masterKeyOld, bytes);
   }
 });
 
@@ -124,6 +129,7 @@ test('the error for an invalid value has the variable, the value and what to wri
     WHARF_PUBLIC_ADVISORY_GROUPS: ['my-org', 'a,b'],
     WHARF_ALLOW_PRIVATE_ISSUERS: ['yes', '1', 'true '],
     WHARF_MAX_BLOB: ['100', '1KiB', '1GB', '9999TiB', '-1GiB', 'huge'],
+    WHARF_SIGNING_KEY_ROTATION: ['90', '59m', '3651d', '0', 'Never', 'off'],
     WHARF_REQUEST_TIMEOUT: ['30', '0s', '-1s', '2h', '1 s', 'soon', '1e3s'],
   };
   for (const [variable, values] of Object.entries(wrong)) {
@@ -139,7 +145,7 @@ test('the error for an invalid value has the variable, the value and what to wri
 });
 
 test('errors do not contain secrets', () => {
-  for (const variable of ['WHARF_MASTER_KEY', 'WHARF_DATABASE_URL']) {
+  for (const variable of ['WHARF_MASTER_KEY', 'WHARF_MASTER_KEY_OLD', 'WHARF_DATABASE_URL']) {
     const line = configErrorOf({ [variable]: 'mysql://user:hunter2@host/db' });
     assert.ok(line.startsWith(`${variable} cannot be used: write `), line);
     assert.doesNotMatch(line, /hunter2|mysql/);

@@ -14,6 +14,7 @@ import {
   parseNetworks,
   parseOrganizationName,
   parseOrigin,
+  parseRotation,
   parseSchedule,
   parseUids,
   readTextFile,
@@ -57,6 +58,9 @@ export const settings = {
   /** In milliseconds. */
   hsts: { variable: 'WHARF_HSTS', value: 'time', default: '365d', parse: durationParser('0s', '3650d'), description: 'with TLS, how long browsers use only https for this host (Strict-Transport-Security); 0s sends no such header' },
   masterKey: { variable: 'WHARF_MASTER_KEY', value: 'key', parse: parseKey, secret: true, description: 'the key that encrypts secrets in the database, instead of a key file in the data directory; prefer the variable, because process lists show flags' },
+  masterKeyOld: { variable: 'WHARF_MASTER_KEY_OLD', value: 'key', parse: parseKey, secret: true, description: 'the master key before a rotation, while `wharf keys rotate-master` replaces it' },
+  /** In milliseconds. */
+  signingKeyRotation: { variable: 'WHARF_SIGNING_KEY_ROTATION', value: 'time', default: '90d', parse: parseRotation, description: 'after how long the signing key of tokens is replaced: a time from 1h to 3650d, or never' },
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
   operationsListen: { variable: 'WHARF_OPERATIONS_LISTEN', value: 'host:port', parse: parseAddress, description: 'an address of its own for /metrics, /readyz with reasons, and gRPC reflection without a token; plaintext, so keep it inside your network' },

@@ -8,7 +8,6 @@ import { createLogger, type Log } from './base/log.ts';
 import { createMemoryBudget } from './base/memory-budget.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
 import { isReadableByOthers, protectDataDirectory } from './base/private-files.ts';
-import { open, seal } from './base/secretbox.ts';
 import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
@@ -35,7 +34,7 @@ import { createAuthenticator } from './identity/login/authenticate.ts';
 import { createLastSeenRecorder } from './identity/login/last-seen.ts';
 import { createMakerAccess } from './identity/login/maker-access.ts';
 import { sessionOperations } from './identity/login/session-service.ts';
-import { openMasterKey } from './identity/master-key.ts';
+import { openMasterKeys } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
 import { createTokenIssuer } from './identity/sts/token-issuer.ts';
@@ -157,7 +156,11 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const { countRefusal } = metrics;
   const store = withQuotas(ownWork, createQuotas({ limits: quotaLimitsOf(config), clock, countRefusal }));
   const rates = createRequestRates({ ...ratesOf(config), clock, countRefusal });
-  const masterKey = await openMasterKey(store, { dataDir: config.data, configured: config.masterKey });
+  const masterKeys = await openMasterKeys(store, {
+    dataDir: config.data,
+    configured: config.masterKey,
+    configuredOld: config.masterKeyOld,
+  });
   const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
 
   // Who calls.
@@ -168,7 +171,8 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const authenticateFederated = createFederatedAuthenticator(federation);
   const verifyUnregistered = createUnregisteredVerifier(federation);
   const issuer = await createTokenIssuer({
-    ...{ store, masterKey, clock, publicUrl },
+    ...{ store, masterKeys, clock, publicUrl, log },
+    signingKeyMaxAgeMs: config.signingKeyRotation,
     ...{ authenticateFederated, verifyUnregistered },
   });
   const { accessTokens } = issuer;
@@ -185,7 +189,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const methods = withV2beta1(methodTable(files));
   const pageTokens = createPageTokens(await pageTokenKey(store));
   const v2Operations = createOperations(pageTokens, {
-    seal: (secret, context) => seal(masterKey, secret, context),
+    seal: masterKeys.seal,
     publicUrl,
     publicAdvisoryGroups: config.publicAdvisoryGroups,
     sinkProblem: (sink) => sinkProblem(sink, { allowInsecure: config.allowInsecureSinks, publicUrl }),
@@ -251,7 +255,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
     ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics, makerAccess },
     eventReaders: eventReaders([...methods, ...methodTable(ociFiles)]),
     limits: { rate: config.sinkRate, newSinkIntervalMs: config.newSinkInterval },
-    unseal: (sealed, context) => open(masterKey, sealed, context).toString(),
+    unseal: async (sealed, context) => (await masterKeys.open(sealed, context)).toString(),
     allowInsecure: config.allowInsecureSinks,
     schedule: config.deliverySchedule,
     timeoutMs: config.deliveryTimeout,

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { open, seal, UnsealError } from './secretbox.ts';
+import { keyIdOf, open, seal, sealingKey, UnsealError } from './secretbox.ts';
 
-const key = randomBytes(32);
+const key = sealingKey(randomBytes(32));
+
+const PREFIX = `v2:${key.id}:`.length;
 
 test('every sealed secret opens again', () => {
   fc.assert(
@@ -20,19 +22,20 @@ test('the same secret is sealed differently each time and does not appear in the
   const secret = 'a secret of some length';
   const [one, other] = [seal(key, secret, 'a'), seal(key, secret, 'a')];
   assert.notEqual(one, other);
-  assert.match(one, /^v1:[A-Za-z0-9+/]+={0,2}$/);
-  assert.ok(!Buffer.from(one.slice(3), 'base64').includes(secret));
+  assert.match(one, /^v2:[0-9a-f]{16}:[A-Za-z0-9+/]+={0,2}$/);
+  assert.equal(keyIdOf(one), key.id);
+  assert.ok(!Buffer.from(one.slice(PREFIX), 'base64').includes(secret));
 });
 
 test('a secret does not open with another key or another context', () => {
   const sealed = seal(key, 'secret', 'signing-key a');
-  assert.throws(() => open(randomBytes(32), sealed, 'signing-key a'), UnsealError);
+  assert.throws(() => open(sealingKey(randomBytes(32)), sealed, 'signing-key a'), UnsealError);
   assert.throws(() => open(key, sealed, 'signing-key b'), UnsealError);
 });
 
 test('a sealed secret does not open after a bit was flipped, or bytes were removed or added', () => {
-  const sealed = Buffer.from(seal(key, 'secret', 'a').slice(3), 'base64');
-  const text = (bytes: Buffer) => `v1:${bytes.toString('base64')}`;
+  const sealed = Buffer.from(seal(key, 'secret', 'a').slice(PREFIX), 'base64');
+  const text = (bytes: Buffer) => `v2:${key.id}:${bytes.toString('base64')}`;
   assert.equal(open(key, text(sealed), 'a').toString(), 'secret');
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const altered = Buffer.from(sealed);
@@ -46,7 +49,17 @@ test('a sealed secret does not open after a bit was flipped, or bytes were remov
 });
 
 test('a text without a version or of another version is refused with its own message', () => {
-  for (const text of ['', 'v1:', 'v2:AAAA', 'plain', seal(key, 'x', 'a').slice(3)]) {
+  for (const text of ['', 'v1:', 'v2:AAAA', 'v3:AAAA', 'plain', seal(key, 'x', 'a').slice(PREFIX)]) {
     assert.throws(() => open(key, text, 'a'), { name: 'UnsealError', message: /of an unknown version/ });
   }
+});
+
+test('a secret of version 1, which does not name its key, opens with its key only', () => {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from('a'));
+  const content = Buffer.concat([nonce, cipher.update('secret'), cipher.final(), cipher.getAuthTag()]);
+  const sealed = `v1:${content.toString('base64')}`;
+  assert.equal(keyIdOf(sealed), undefined);
+  assert.equal(open(key, sealed, 'a').toString(), 'secret');
+  assert.throws(() => open(sealingKey(randomBytes(32)), sealed, 'a'), UnsealError);
 });

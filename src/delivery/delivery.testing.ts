@@ -20,7 +20,7 @@ export function deliveryOn(store: Store, clock: () => number, options: Partial<D
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: createMetrics(),
     accessTokens: { signAssertion: async () => 'a token' },
-    unseal: () => 'whsec_c2VjcmV0',
+    unseal: async () => 'whsec_c2VjcmV0',
     publicUrl: 'https://wharf.example.com',
     allowInsecure: true,
     schedule: [0, 5_000, 300_000],

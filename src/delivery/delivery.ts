@@ -45,7 +45,7 @@ export interface DeliveryOptions extends RetryPolicy {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'delivery'>;
   readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
-  readonly unseal: (sealed: string, context: string) => string;
+  readonly unseal: (sealed: string, context: string) => Promise<string>;
   readonly publicUrl: string;
   readonly allowInsecure: boolean;
   /** The time limit of one attempt. */

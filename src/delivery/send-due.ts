@@ -36,7 +36,7 @@ export interface SendOptions extends PostOptions, RetryPolicy {
   readonly db: Reader;
   readonly clock: Clock;
   readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
-  readonly unseal: (sealed: string, context: string) => string;
+  readonly unseal: (sealed: string, context: string) => Promise<string>;
   readonly publicUrl: string;
   /** Aborted when the server stops: no further delivery is sent. */
   readonly stopping: AbortSignal;
@@ -68,7 +68,7 @@ export async function sendDue(options: SendOptions, lease: SinkLease): Promise<S
   const connection = openSinkConnection(sink, options);
   try {
     if (handshake === 0) return await shakeHands(options, lease, connection);
-    const secrets = openSecrets(options, subscription, stored.state as unknown as WebhookSecrets);
+    const secrets = await openSecrets(options, subscription, stored.state as unknown as WebhookSecrets);
     const origin = handshake === null ? undefined : originOf(options.publicUrl);
     return await sendAll(options, lease, { sink, secrets, connection, subscription, group: stored.parent, origin });
   } finally {
@@ -211,7 +211,11 @@ async function headersOf(
 }
 
 /** Decrypts the secrets to sign with, the newest first. */
-function openSecrets({ unseal, clock }: SendOptions, uid: string, { secret, previous }: WebhookSecrets): string[] {
+async function openSecrets(
+  { unseal, clock }: SendOptions,
+  uid: string,
+  { secret, previous }: WebhookSecrets,
+): Promise<string[]> {
   const sealed = previous && previous.until > clock() ? [secret, previous.secret] : [secret];
-  return sealed.map((one) => unseal(one, secretContext(uid)));
+  return Promise.all(sealed.map((one) => unseal(one, secretContext(uid))));
 }

@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { type DataLocation, databases } from '../../test/support/databases.ts';
+import { open, sealingKey } from '../base/secretbox.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
-import { openMasterKey } from './master-key.ts';
+import { openMasterKeys } from './master-key.ts';
 
 for (const database of databases) {
   describe(`master key on ${database.name}`, () => {
@@ -26,26 +27,33 @@ for (const database of databases) {
     });
 
     it('is created by the first start, readable for its owner only, and used by the next', async () => {
-      const key = await openMasterKey(store, home);
-      assert.equal(key.length, 32);
+      await openMasterKeys(store, home);
+      const key = readFileSync(keyFile(), 'utf8');
+      assert.equal(Buffer.from(key, 'base64').length, 32);
       assert.equal(statSync(keyFile()).mode & 0o777, 0o600);
       assert.deepEqual(
         readdirSync(home.dataDir).filter((name) => name.startsWith('master.key')),
         ['master.key'],
       );
-      assert.deepEqual(await openMasterKey(store, home), key);
+      await openMasterKeys(store, home);
+      assert.equal(readFileSync(keyFile(), 'utf8'), key);
     });
 
     it('is the configured one, and then no file is created', async () => {
       const configured = randomBytes(32);
-      assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
-      assert.deepEqual(await openMasterKey(store, { dataDir: home.dataDir, configured }), configured);
+      const keys = await openMasterKeys(store, { dataDir: home.dataDir, configured });
+      const sealed = await store.write((tx) => keys.seal(tx, 'secret', 'a'));
+      assert.equal(open(sealingKey(configured), sealed, 'a').toString(), 'secret');
+      await openMasterKeys(store, { dataDir: home.dataDir, configured });
       assert.throws(() => statSync(keyFile()), { code: 'ENOENT' });
     });
 
     it('is the same for several servers that start at the same time in one directory', async () => {
-      const keys = await Promise.all(Array.from({ length: 5 }, () => openMasterKey(store, home)));
-      for (const key of keys) assert.deepEqual(key, keys[0]);
+      const servers = await Promise.all(Array.from({ length: 5 }, () => openMasterKeys(store, home)));
+      for (const server of servers) {
+        const sealed = await store.write((tx) => server.seal(tx, 'secret', 'a'));
+        for (const other of servers) assert.equal((await other.open(sealed, 'a')).toString(), 'secret');
+      }
     });
 
     const wrongKey = {
@@ -53,27 +61,29 @@ for (const database of databases) {
     };
 
     it('prevents the start when the database is encrypted with another key', async () => {
-      await openMasterKey(store, home);
-      await assert.rejects(openMasterKey(store, { dataDir: home.dataDir, configured: randomBytes(32) }), wrongKey);
+      await openMasterKeys(store, home);
+      await assert.rejects(openMasterKeys(store, { dataDir: home.dataDir, configured: randomBytes(32) }), wrongKey);
       writeFileSync(keyFile(), randomBytes(32).toString('base64'));
-      await assert.rejects(openMasterKey(store, home), wrongKey);
+      await assert.rejects(openMasterKeys(store, home), wrongKey);
     });
 
     it('is not created again when the file is missing, because another server may have it', async () => {
-      await openMasterKey(store, home);
+      await openMasterKeys(store, home);
       const dataDir = otherDirectory();
-      await assert.rejects(openMasterKey(store, { dataDir }), wrongKey);
+      await assert.rejects(openMasterKeys(store, { dataDir }), wrongKey);
       assert.deepEqual(readdirSync(dataDir), []);
       // The advice of the error message works.
       writeFileSync(join(dataDir, 'master.key'), readFileSync(keyFile()));
-      await openMasterKey(store, { dataDir });
+      await openMasterKeys(store, { dataDir });
       rmSync(dataDir, { recursive: true });
     });
 
     it('prevents the start when its file is damaged', async () => {
       for (const text of ['', 'AAAA', `${randomBytes(33).toString('base64')}\n`]) {
         writeFileSync(keyFile(), text);
-        await assert.rejects(openMasterKey(store, home), { message: /master\.key is damaged: .* 32 bytes in base64$/ });
+        await assert.rejects(openMasterKeys(store, home), {
+          message: /master\.key is damaged: .* 32 bytes in base64$/,
+        });
       }
     });
   });

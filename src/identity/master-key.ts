@@ -1,98 +1,121 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { seal, open as unseal } from '../base/secretbox.ts';
+import { keyIdOf, type SealingKey, seal, sealingKey, UnsealError, open as unseal } from '../base/secretbox.ts';
 import { getSetting, putSettingIfAbsent } from '../store/settings.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Transaction } from '../store/store.ts';
+import { createKeyFile, keyFileIn, readKeyFile } from './master-key-file.ts';
 
-const KEY_BYTES = 32;
-/** The setting that contains its own key, sealed with the master key. Only the same master key can open it. */
-const CHECK = 'master-key.check';
+/**
+ * The setting that contains its own key, sealed with the current master key. It shows whether a server has the right
+ * key, and tells all servers which key to seal with.
+ */
+export const CHECK = 'master-key.check';
 
 export interface MasterKeySource {
   /** The key file is in this directory, unless a key is configured. */
   readonly dataDir: string;
   readonly configured?: Uint8Array | undefined;
+  /** The key before a rotation. */
+  readonly configuredOld?: Uint8Array | undefined;
+}
+
+/** The keys that encrypt secrets in the database: the current one and, during a rotation, the one before or after it. */
+export interface MasterKeys {
+  /**
+   * Encrypts a secret with the current key, for a row that `tx` writes. A rotation cannot change the current key before
+   * `tx` commits, so it finds every secret that is sealed with the former key.
+   */
+  seal(tx: Transaction, secret: string | Uint8Array, context: string): Promise<string>;
+  /** Decrypts a secret. Throws an UnsealError when this server does not have its key. */
+  open(sealed: string, context: string): Promise<Buffer>;
 }
 
 /**
- * Returns the key that encrypts secrets in the database: the configured one, or that of the key file, which the first
- * start creates. Throws when the secrets in the database are encrypted with another key.
+ * Returns the configured keys, or those of the key file, which the first start creates. Throws when the secrets in the
+ * database are encrypted with another key.
  */
-export async function openMasterKey(store: Store, { dataDir, configured }: MasterKeySource): Promise<Uint8Array> {
+export async function openMasterKeys(store: Store, source: MasterKeySource): Promise<MasterKeys> {
+  const { dataDir } = source;
   const storedCheck = await getSetting(store.reader, CHECK);
-  const existingKey = configured ?? (await readKeyFile(dataDir));
-  if (existingKey === undefined && storedCheck !== undefined) throw wrongKey(dataDir);
+  const existing = await readKeys(source);
+  if (existing.length === 0 && storedCheck !== undefined) throw wrongKey(dataDir);
   // The file is durable before anything is sealed with the key: without the key, all secrets are lost.
-  const key = existingKey ?? (await createKeyFile(dataDir));
-  const check = storedCheck ?? (await store.write((tx) => putSettingIfAbsent(tx, CHECK, seal(key, CHECK, CHECK))));
-  if (!canOpen(key, check)) throw wrongKey(dataDir);
-  return key;
+  const keys = existing.length > 0 ? existing : await createKeyFile(dataDir);
+  const first = keys[0] as SealingKey;
+  const check = storedCheck ?? (await store.write((tx) => putSettingIfAbsent(tx, CHECK, seal(first, CHECK, CHECK))));
+  if (!keyOf(keys, check)) throw wrongKey(dataDir);
+  return createMasterKeys(keys, source);
 }
 
-const keyFileIn = (dataDir: string): string => join(dataDir, 'master.key');
+/** The keys that are configured or in the key file, the newest first. */
+export async function readKeys({ dataDir, configured, configuredOld }: MasterKeySource): Promise<SealingKey[]> {
+  if (!configured) return readKeyFile(dataDir);
+  return [configured, ...(configuredOld ? [configuredOld] : [])].map(sealingKey);
+}
 
-const wrongKey = (dataDir: string): Error =>
+/** The key that the value of the setting CHECK is sealed with. */
+export const keyOf = (keys: readonly SealingKey[], check: string): SealingKey | undefined =>
+  keys.find((key) => canOpen(key, check));
+
+export const wrongKey = (dataDir: string): Error =>
   new Error(
     'the secrets in the database are encrypted with another master key: ' +
       `set WHARF_MASTER_KEY to that key, or put its file at ${keyFileIn(dataDir)}`,
   );
 
-function canOpen(key: Uint8Array, check: string): boolean {
+function createMasterKeys(initialKeys: readonly SealingKey[], source: MasterKeySource): MasterKeys {
+  let keys = initialKeys;
+  let current: { readonly check: string; readonly key: SealingKey } | undefined;
+
+  /** Reads the key file again, after a rotation by another process. Keys that are not in the file any more are kept. */
+  async function reload(): Promise<void> {
+    const read = await readKeys(source);
+    keys = [...read, ...keys.filter(({ id }) => read.every((key) => key.id !== id))];
+  }
+
+  async function currentKey(tx: Transaction): Promise<SealingKey> {
+    const check = (await getSetting(tx.forShare, CHECK)) ?? '';
+    if (current?.check === check) return current.key;
+    if (!keyOf(keys, check)) await reload();
+    const key = keyOf(keys, check);
+    if (!key) throw wrongKey(source.dataDir);
+    current = { check, key };
+    return key;
+  }
+
+  function tryOpen(sealed: string, context: string): Buffer | undefined {
+    for (const key of keys) {
+      try {
+        return unseal(key, sealed, context);
+      } catch (error) {
+        if (!(error instanceof UnsealError)) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  return {
+    seal: async (tx, secret, context) => seal(await currentKey(tx), secret, context),
+
+    async open(sealed, context) {
+      const id = keyIdOf(sealed);
+      const opened = tryOpen(sealed, context);
+      if (opened) return opened;
+      await reload();
+      const openedLater = tryOpen(sealed, context);
+      if (openedLater) return openedLater;
+      const hasKey = id === undefined || keys.some((key) => key.id === id);
+      throw new UnsealError(
+        hasKey
+          ? 'the secret was sealed with another key or context, or it was altered'
+          : `the secret was sealed with the master key ${id}, which this server does not have: ${wrongKey(source.dataDir).message}`,
+      );
+    },
+  };
+}
+
+function canOpen(key: SealingKey, check: string): boolean {
   try {
     return unseal(key, check, CHECK).toString() === CHECK;
   } catch {
     return false;
-  }
-}
-
-async function readKeyFile(dataDir: string): Promise<Uint8Array | undefined> {
-  let text: string;
-  try {
-    text = await readFile(keyFileIn(dataDir), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`cannot read ${keyFileIn(dataDir)}: ${(error as Error).message}`);
-  }
-  const key = Buffer.from(text.trim(), 'base64');
-  if (key.length !== KEY_BYTES) throw new Error(`${keyFileIn(dataDir)} is damaged: it must contain 32 bytes in base64`);
-  return key;
-}
-
-async function createKeyFile(dataDir: string): Promise<Uint8Array> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const temporary = `${keyFileIn(dataDir)}.${randomUUID()}`;
-  await writeDurably(temporary, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
-  try {
-    // Unlike a rename, a link does not replace the file of another server that starts at the same time.
-    await link(temporary, keyFileIn(dataDir)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-  } finally {
-    await rm(temporary);
-  }
-  await syncDirectory(dataDir);
-  const key = await readKeyFile(dataDir);
-  if (key === undefined) throw new Error(`${keyFileIn(dataDir)} was deleted while the server started`);
-  return key;
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** The name of a new file is durable only after its directory is synced. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
-import { open } from '../../src/base/secretbox.ts';
+import { open, sealingKey } from '../../src/base/secretbox.ts';
 import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.js';
 import { ExternalGroupRoleMappingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
@@ -107,7 +107,7 @@ for (const database of databases) {
         const sealed = (await find(store.reader, identityProviders, uid))?.state?.clientSecret;
         if (sealed === undefined) return undefined;
         const key = Buffer.from(await readFile(join(server.dataLocation.dataDir, 'master.key'), 'utf8'), 'base64');
-        return open(key, String(sealed), clientSecretContext(uid)).toString();
+        return open(sealingKey(key), String(sealed), clientSecretContext(uid)).toString();
       };
 
       test('a provider can be created, read, listed, updated and deleted, and never shows its secret', async () => {

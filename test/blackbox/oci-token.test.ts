@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openMasterKey } from '../../src/identity/master-key.ts';
+import { openMasterKeys } from '../../src/identity/master-key.ts';
 import { revokeKey } from '../../src/identity/tokens/rotate-and-revoke-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { callerWithRole } from '../support/callers.ts';
@@ -165,11 +165,11 @@ onEveryDatabase('registry tokens', (fixture) => {
     const { kid } = JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString());
     const store = await openStore(fixture.server.dataLocation);
     try {
-      const masterKey = await openMasterKey(store, {
+      const masterKeys = await openMasterKeys(store, {
         dataDir: fixture.server.dataLocation.dataDir,
         configured: undefined,
       });
-      assert.ok(await revokeKey(store, masterKey, kid, Date.now()));
+      assert.ok(await revokeKey(store, masterKeys, kid, Date.now()));
     } finally {
       await store.close();
     }

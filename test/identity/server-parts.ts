@@ -27,6 +27,7 @@ import type {
 } from '../../src/identity/federation/federated-login.ts';
 import { createAuthenticator } from '../../src/identity/login/authenticate.ts';
 import { credentialFingerprintOf } from '../../src/identity/login/login-validity.ts';
+import { fixedMasterKeys } from '../../src/identity/master-key.testing.ts';
 import { createTokenIssuer } from '../../src/identity/sts/token-issuer.ts';
 import { createCallObserver } from '../../src/pipeline/observe.ts';
 import { createPipeline } from '../../src/pipeline/pipeline.ts';
@@ -86,10 +87,10 @@ export async function openTestServer(database: Database) {
     return { ...claims, authenticatedAt: time.now, matches: [match] };
   };
   const publicUrl = SERVER_URL;
-  const masterKey = randomBytes(32);
+  const masterKeys = fixedMasterKeys();
   const issuer = await createTokenIssuer({
     store,
-    masterKey,
+    masterKeys,
     clock,
     publicUrl,
     verifyUnregistered,

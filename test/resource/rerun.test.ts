@@ -39,7 +39,11 @@ const contextOf = (db: Transaction): WriteContext => ({
 
 const operations = identityProviderOperations(
   { kinds: new Map(), pageTokens: createPageTokens(new Uint8Array(32)) },
-  { seal: (secret) => `sealed ${secret}`, publicUrl: 'https://wharf.example.com', allowPrivateIssuers: false },
+  {
+    seal: async (_tx, secret) => `sealed ${secret}`,
+    publicUrl: 'https://wharf.example.com',
+    allowPrivateIssuers: false,
+  },
 );
 const operation = (name: string) => {
   const found = operations[`${IdentityProvidersService.typeName}/${name}`];

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
 import { decodeProtectedHeader } from 'jose';
 import { databases } from '../../../test/support/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { startServerOn, startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { runInProcess, temporaryDirectory, wharf } from '../cli.testing.ts';
 
 interface PrintedKey {
@@ -83,6 +83,33 @@ for (const database of databases) {
       assert.equal(await status(token), 401);
       assert.ok(!(await published()).includes(kid));
       assert.equal(await status((await newToken()).token), 200);
+    });
+
+    it('rotates the master key while the server runs, which goes on and can be restarted', async () => {
+      const subscribe = async (): Promise<number> => {
+        const response = await fetch(`${server.url}/events/v2/subscriptions/${server.organization}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ sink: 'https://sink.example.com/' }),
+        });
+        return response.status;
+      };
+      assert.equal(await subscribe(), 200);
+      const former = readFileSync(join(server.dataLocation.dataDir, 'master.key'), 'utf8');
+      const { code, stdout, stderr } = await wharf(['keys', 'rotate-master'], env);
+      assert.equal(code, 0, stderr);
+      assert.match(
+        stdout,
+        /^encrypted \d+ secrets again: the master key is [0-9a-f]{16}\nolder backups need the former key: it is in .*\n$/,
+      );
+      assert.notEqual(readFileSync(join(server.dataLocation.dataDir, 'master.key'), 'utf8'), former);
+      assert.equal(await subscribe(), 200);
+      // The server must open the key that this command has sealed with the new master key.
+      const rotated = await keys('rotate', '--now');
+      const fresh = await newToken();
+      assert.equal(fresh.kid, rotated.find(({ state }) => state === 'current')?.kid);
+      const restarted = await startServerOn(server.dataLocation);
+      await restarted.stop();
     });
 
     it('names an unknown key in its error', async () => {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { type Config, flagOf, loadConfig, type Setting, settings } from '../../config.ts';
+import type { MasterKeySource, MasterKeys } from '../../identity/master-key.ts';
 import type * as Rotation from '../../identity/tokens/rotate-and-revoke-keys.ts';
 import type { Store } from '../../store/store.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
@@ -20,7 +21,7 @@ interface Options {
 
 /** Adds the commands for the signing keys. They open the database directly, whether a server is running or not. */
 export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('the signing keys of tokens, in the database of a server');
+  const keys = program.command('keys').description('the signing keys of tokens and the master key of a server');
   addExamples(keys, 'wharf keys list', 'wharf keys rotate --data /srv/wharf');
 
   const list = addDatabaseOptions(keys.command('list').description('list the published keys'));
@@ -34,8 +35,8 @@ export function addKeys(program: Command): void {
   ).option('--now', 'sign with the new key immediately; verifiers can take five minutes to read it');
   addExamples(rotate, 'wharf keys rotate', 'wharf keys rotate --now');
   rotate.action(({ now }: { now?: true }) =>
-    withKeys(rotate, async ({ store, masterKey, rotation, time }) => {
-      await rotation.rotateKeys(store, await masterKey(), time, now && time);
+    withKeys(rotate, async ({ store, masterKeys, rotation, time }) => {
+      await rotation.rotateKeys(store, await masterKeys(), time, now && time);
     }),
   );
 
@@ -44,11 +45,37 @@ export function addKeys(program: Command): void {
   ).argument('<kid>', 'the id of the key');
   addExamples(revoke, 'wharf keys revoke 2f1c0a6d9be34c7fa81d5e60b2947c3d');
   revoke.action((kid: string) =>
-    withKeys(revoke, async ({ store, masterKey, rotation, time }) => {
-      if (await rotation.revokeKey(store, await masterKey(), kid, time)) return;
+    withKeys(revoke, async ({ store, masterKeys, rotation, time }) => {
+      if (await rotation.revokeKey(store, await masterKeys(), kid, time)) return;
       throw new CliError(ExitCode.notFound, `there is no key ${kid}: 'wharf keys list' shows the keys`);
     }),
   );
+
+  addRotateMaster(keys);
+}
+
+/** Adds the command that replaces the master key. */
+function addRotateMaster(keys: Command): void {
+  const command = addDatabaseOptions(
+    keys
+      .command('rotate-master')
+      .description('replace the master key and encrypt all secrets again, while servers run; can be repeated'),
+  );
+  addExamples(command, 'wharf keys rotate-master --data /srv/wharf');
+  command.action(async () => {
+    const { rotateMasterKey } = await import('../../identity/rotate-master-key.ts');
+    await withStore(command, async ({ store, source, format }) => {
+      const result = await rotateMasterKey(store, source);
+      const { out, width } = terminalOf(command);
+      if (format === 'json') {
+        out(jsonText({ ...result, formerKeyFiles: [...result.formerKeyFiles] }, width !== undefined));
+        return;
+      }
+      out(`encrypted ${result.resealed} secrets again: the master key is ${result.keyId}\n`);
+      for (const file of result.formerKeyFiles) out(`older backups need the former key: it is in ${file}\n`);
+      if (source.configured) out('restart the servers without WHARF_MASTER_KEY_OLD\n');
+    });
+  });
 }
 
 /** Adds the settings of the database as flags. The master key can only be given by its variable. */
@@ -62,19 +89,35 @@ function addDatabaseOptions(command: Command): Command {
 
 interface KeyContext {
   readonly store: Store;
-  masterKey(): Promise<Uint8Array>;
+  masterKeys(): Promise<MasterKeys>;
   readonly rotation: typeof Rotation;
   readonly time: number;
 }
 
 /** Opens the database, runs `work` and prints the keys afterwards. */
 async function withKeys(command: Command, work: (context: KeyContext) => Promise<void>): Promise<void> {
+  const rotation = await import('../../identity/tokens/rotate-and-revoke-keys.ts');
+  const { openMasterKeys } = await import('../../identity/master-key.ts');
+  await withStore(command, async ({ store, source, format }) => {
+    const time = systemClock();
+    await work({ store, masterKeys: () => openMasterKeys(store, source), rotation, time });
+    print(command, format, await rotation.listKeys(store.reader, time));
+  });
+}
+
+interface StoreContext {
+  readonly store: Store;
+  readonly source: MasterKeySource;
+  readonly format: Output;
+}
+
+/** Opens the database and runs `work`. */
+async function withStore(command: Command, work: (context: StoreContext) => Promise<void>): Promise<void> {
   const { data, databaseUrl, output } = command.opts<Options>();
   const config = loadConfig({ data, databaseUrl }, process.env);
   const format = output ?? (await readConfig()).output ?? 'table';
   // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openStore } = await import('../../store/open.ts');
-  const rotation = await import('../../identity/tokens/rotate-and-revoke-keys.ts');
   // Opening would create the database, and a wrong path would go unnoticed.
   if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
     throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);
@@ -82,18 +125,17 @@ async function withKeys(command: Command, work: (context: KeyContext) => Promise
   protectData(config.data, terminalOf(command));
   const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
   try {
-    const time = systemClock();
-    await work({ store, masterKey: () => masterKeyOf(store, config), rotation, time });
-    print(command, format, await rotation.listKeys(store.reader, time));
+    await work({ store, source: sourceOf(config), format });
   } finally {
     await store.close();
   }
 }
 
-async function masterKeyOf(store: Store, { data, masterKey }: Config): Promise<Uint8Array> {
-  const { openMasterKey } = await import('../../identity/master-key.ts');
-  return openMasterKey(store, { dataDir: data, configured: masterKey });
-}
+const sourceOf = ({ data, masterKey, masterKeyOld }: Config): MasterKeySource => ({
+  dataDir: data,
+  configured: masterKey,
+  configuredOld: masterKeyOld,
+});
 
 const timeOf = (ms: number | undefined): string => (ms === undefined ? '' : new Date(ms).toISOString());
 

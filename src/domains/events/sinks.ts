@@ -60,7 +60,7 @@ export const sinkOperations = ({ seal, makerAccess }: SinkOptions): Operations =
       if (!before) throw notFound(subscriptions.kind, uid);
       const secret = newWebhookSecret();
       const previous = { secret: (before.state as unknown as WebhookSecrets).secret, until };
-      const secrets: WebhookSecrets = { secret: seal(secret, secretContext(uid)), previous };
+      const secrets: WebhookSecrets = { secret: await seal(db, secret, secretContext(uid)), previous };
       await update(db, subscriptions, before, { message: before.message, state: { ...secrets } }, now);
       return create(RotateSecretResponseSchema, { secret, previousExpireTime: timestampFromMs(until) });
     },

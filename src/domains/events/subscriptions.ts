@@ -45,7 +45,7 @@ export function subscriptionOperations(engine: Engine, { seal, sinkProblem }: Su
       }
       const secret = newWebhookSecret();
       ctx.setHeader(SECRET_HEADER, secret);
-      const secrets: WebhookSecrets = { secret: seal(secret, secretContext(uid)) };
+      const secrets: WebhookSecrets = { secret: await seal(ctx.db, secret, secretContext(uid)) };
       return { ...secrets };
     },
   };

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { Transaction } from '../../store/store.ts';
 
-/** Encrypts a secret for the database. It can be decrypted with the same context only. */
-export type Seal = (secret: string, context: string) => string;
+/** Encrypts a secret for a row that `tx` writes. It can be decrypted with the same context only. */
+export type Seal = (tx: Transaction, secret: string, context: string) => Promise<string>;
 
 /** The private state of a subscription: the encrypted secrets that deliveries are signed with. */
 export interface WebhookSecrets {

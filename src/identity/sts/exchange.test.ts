@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
@@ -24,6 +23,7 @@ import { deleteOne, insert, update } from '../../resource/write.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import type { AuthenticateFederated } from '../federation/federated-login.ts';
+import { fixedMasterKeys } from '../master-key.testing.ts';
 import { ACCESS_TOKEN_LIFETIME_MS, LOGIN_LIFETIME_MS } from '../tokens/lifetimes.ts';
 import { createTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
@@ -60,7 +60,7 @@ for (const database of databases) {
       };
       issuer = await createTokenIssuer({
         store,
-        masterKey: randomBytes(32),
+        masterKeys: fixedMasterKeys(),
         clock: () => now,
         publicUrl: ISSUER,
         authenticateFederated,

@@ -9,6 +9,7 @@ import { capabilitySetOf, encodeCapabilitySet } from '../../contract/capabilitie
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
+import { fixedMasterKeys } from '../master-key.testing.ts';
 import { type AccessTokenClaims, type AccessTokens, bearerToken, createAccessTokens } from './access-tokens.ts';
 import { revokeKey, rotateKeys } from './rotate-and-revoke-keys.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
@@ -16,7 +17,7 @@ import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 const START = Date.UTC(2026, 0, 1) + 250;
 const HOUR = 3_600_000;
 const ISSUER = 'https://wharf.example.com';
-const masterKey = randomBytes(32);
+const masterKeys = fixedMasterKeys();
 const unauthenticated = { name: 'ApiError', code: Code.UNAUTHENTICATED };
 
 const unrestricted: AccessTokenClaims = {
@@ -51,8 +52,8 @@ for (const database of databases) {
       home = await database.createDataLocation();
       store = await openStore(home);
       otherStore = await openStore(home);
-      keys = await createSigningKeys({ store, masterKey, clock });
-      const otherKeys = await createSigningKeys({ store: otherStore, masterKey, clock });
+      keys = await createSigningKeys({ store, masterKeys, clock });
+      const otherKeys = await createSigningKeys({ store: otherStore, masterKeys, clock });
       accessTokens = createAccessTokens({ signingKeys: keys, clock, issuer: ISSUER });
       otherAccessTokens = createAccessTokens({ signingKeys: otherKeys, clock, issuer: ISSUER });
     });
@@ -204,7 +205,7 @@ for (const database of databases) {
 
     it('signed with a new key of another server are accepted at once', async () => {
       await accessTokens.verify((await otherAccessTokens.issue(unrestricted)).token);
-      const kid = await rotateKeys(otherStore, masterKey, now, now);
+      const kid = await rotateKeys(otherStore, masterKeys, now, now);
       const { token } = await otherAccessTokens.issue(unrestricted);
       assert.equal(decodeProtectedHeader(token).kid, kid);
       assert.ok(await accessTokens.verify(token));
@@ -214,7 +215,7 @@ for (const database of databases) {
       const { token } = await accessTokens.issue(unrestricted);
       for (const server of [accessTokens, otherAccessTokens]) assert.ok(await server.verify(token));
       const { kid = '' } = decodeProtectedHeader(token);
-      assert.ok(await revokeKey(otherStore, masterKey, kid, now));
+      assert.ok(await revokeKey(otherStore, masterKeys, kid, now));
       for (const server of [accessTokens, otherAccessTokens]) {
         await assert.rejects(server.verify(token), { ...unauthenticated, message: /was revoked/ });
         await assert.rejects(server.verify(token), { ...unauthenticated, message: /was revoked/ });

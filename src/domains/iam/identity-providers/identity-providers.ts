@@ -12,6 +12,7 @@ import type { Engine } from '../../../resource/engine.ts';
 import type { Operations } from '../../../resource/operation.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
+import type { Transaction } from '../../../store/store.ts';
 import { requireAssignable, requireRoleRevocable } from '../roles/roles.ts';
 import {
   externalGroupRoleMappings,
@@ -38,8 +39,8 @@ export const identityProviders = defineResource({
 });
 
 export interface IdentityProviderOptions {
-  /** Encrypts a secret for the database. It can be decrypted with the same `context` only. */
-  seal(secret: string, context: string): string;
+  /** Encrypts a secret for a row that `tx` writes. It can be decrypted with the same `context` only. */
+  seal(tx: Transaction, secret: string, context: string): Promise<string>;
   /** The URL at which clients reach this server. */
   readonly publicUrl: string;
   /** Whether issuers may be at private addresses. */
@@ -58,10 +59,10 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
   };
 
   /** Takes the client secret out of the message, so that it is in no row, response or event, and encrypts it. */
-  const sealSecret = (oidc: IdentityProvider_OIDC, uid: string): string | undefined => {
+  const sealSecret = async (tx: Transaction, oidc: IdentityProvider_OIDC, uid: string): Promise<string | undefined> => {
     const secret = oidc.clientSecret;
     oidc.clientSecret = '';
-    return secret === '' ? undefined : seal(secret, clientSecretContext(uid));
+    return secret === '' ? undefined : seal(tx, secret, clientSecretContext(uid));
   };
 
   const resource: Resource<typeof IdentityProviderSchema> = {
@@ -71,7 +72,7 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
       refusePrivateIssuer(oidcOf(provider));
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       provider.scim = newScim();
-      return { clientSecret: sealSecret(oidcOf(provider), uid) };
+      return { clientSecret: await sealSecret(ctx.db, oidcOf(provider), uid) };
     },
 
     async beforeUpdate(ctx, { uid, parent, message, state }, provider, touched) {
@@ -81,7 +82,7 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
       await requireRoleRevocable(ctx, message.defaultRole, parent);
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       if (acceptsOtherTokens(before, after)) await requireMappingsAssignable(ctx, uid);
-      const newSecret = sealSecret(after, uid);
+      const newSecret = await sealSecret(ctx.db, after, uid);
       // The server sends the secret to the issuer, so a secret must not survive a change of the issuer.
       const dropsSecret = touched.has('oidc.client_secret') || before.issuer !== after.issuer;
       return { ...state, clientSecret: newSecret ?? (dropsSecret ? undefined : state?.clientSecret) };
