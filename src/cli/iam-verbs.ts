@@ -1,5 +1,6 @@
-import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
+import type { DescMethodUnary } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
+import { Auth } from '../contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { IdentityProviderStatesService } from '../contract/gen/wharfinger/iam/v1/identity_provider_states_pb.js';
 import { ServerIdentitiesService } from '../contract/gen/wharfinger/iam/v1/server_identities_pb.js';
 import { SessionsService } from '../contract/gen/wharfinger/iam/v1/sessions_pb.js';
@@ -46,8 +47,9 @@ function addEndAll(area: Command): void {
   addExamples(command, 'wharf iam sessions end-all', 'wharf iam sessions end-all $IDENTITY');
   command.action(async (identity: string | undefined) => {
     const context = await readContext(command);
-    const body: JsonObject = identity === undefined ? {} : { identity };
-    const response = await createApi(context).call(SessionsService.method.endSessions, { path: [], body });
+    const api = createApi(context);
+    const uid = identity ?? String((await api.call(Auth.method.validate, {})).subject);
+    const response = await api.call(SessionsService.method.endSessions, { path: [uid], body: {} });
     print(context, response, () => detailsText(response));
   });
 }

@@ -22,6 +22,7 @@ const CHECKED_BY_HANDLER = new Set([
   'chainguard.platform.iam.GroupInvites/CreateWithGroup',
   'chainguard.platform.events.Identities/Create',
   'wharfinger.iam.v1.SessionsService/DeleteSession',
+  'wharfinger.iam.v1.SessionsService/EndSessions',
 ]);
 
 /** Methods that authenticate by themselves or need no authentication. */

@@ -74,7 +74,7 @@ export function sessionOperations({ accessTokens, pageTokens }: SessionServiceOp
     ...writeOperation(method.endSessions, {
       prepare: tokenOf,
       async run(ctx, request, token) {
-        const uid = identityOf(ctx, request.identity);
+        const uid = parseUid('identity', request.identity);
         requireSessionAccess(ctx, uid, SERVER_UPDATE, token);
         const before = await find(ctx.db.forUpdate, identities, uid);
         if (!before) throw notFound(identities.kind, uid);

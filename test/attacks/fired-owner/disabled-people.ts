@@ -176,6 +176,22 @@ onEveryDatabaseAndWire(
       }
     });
 
+    test('two operators cannot disable each other at the same time', async () => {
+      const [first, second] = [await newOperator(), await newOperator()];
+      const results = await Promise.allSettled([
+        first.client.call(disableServerIdentity, { uid: second.uid }),
+        second.client.call(disableServerIdentity, { uid: first.uid }),
+      ]);
+      assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
+    });
+
+    async function newOperator() {
+      const { uid, token } = await registeredCaller(fixture.server, 'https://issuer.test');
+      const roleBinding = { identityUid: uid, roleUid: builtinRoleUid('operator') };
+      await fixture.api.call(createRoleBinding, { parent: fixture.org, roleBinding });
+      return { uid, client: fixture.as(await token()) };
+    }
+
     test('an operator finds every identity, of people and of each organization', async (t) => {
       const provider = await newTestProvider(fixture, t);
       const person = await newPerson(fixture, provider);

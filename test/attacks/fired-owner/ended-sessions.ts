@@ -141,7 +141,7 @@ onEveryDatabaseAndWire(
       const narrow = await fixture.as(await caller.token()).call(exchange, { aud: aud(), cap: ['groups.list'] });
       const client = fixture.as(narrow.token);
       await rejects(client.call(listSessions), Code.PERMISSION_DENIED);
-      await rejects(client.call(endSessions), Code.PERMISSION_DENIED);
+      await rejects(client.call(endSessions, { identity: caller.uid }), Code.PERMISSION_DENIED);
       const sessions = await sessionsOf(other);
       const [own, another] = [sessions.find(({ current }) => !current), sessions.find(({ current }) => current)];
       await rejects(client.call(deleteSession, { uid: another?.uid ?? '' }), Code.PERMISSION_DENIED);

@@ -17,7 +17,9 @@ import type { Engine } from '../../../resource/engine.ts';
 import { createLister, type ListRequest } from '../../../resource/list/list.ts';
 import { type Operations, readOperation, type WriteContext, writeOperation } from '../../../resource/operation.ts';
 import { find, findAll } from '../../../resource/read.ts';
+import { requireServerWide } from '../../../resource/require-capabilities.ts';
 import { update } from '../../../resource/write.ts';
+import { putSetting } from '../../../store/settings.ts';
 import type { Reader } from '../../../store/store.ts';
 import { disable, disabledOf, enable } from '../disabled.ts';
 import { groups } from '../groups/groups.ts';
@@ -26,7 +28,7 @@ import { identities } from './identities.ts';
 import { joinedProvidersOf } from './joined-providers.ts';
 import { issuerAndSubject } from './relationship.ts';
 
-const { method } = ServerIdentitiesService;
+const { method: methods } = ServerIdentitiesService;
 
 /** The methods by which operators manage all identities. The pipeline checks that the caller is an operator. */
 export function serverIdentityOperations(engine: Engine): Operations {
@@ -35,7 +37,7 @@ export function serverIdentityOperations(engine: Engine): Operations {
   const read = createLister(resource, ListServerIdentitiesRequestSchema, engine.pageTokens);
 
   return {
-    ...readOperation(method.listServerIdentities, async (ctx, request) => {
+    ...readOperation(methods.listServerIdentities, async (ctx, request) => {
       const organizations = await organizationUids(ctx.db);
       const caller = { ...ctx.caller, reach: () => organizations };
       const page = await read({ ...ctx, caller }, request as unknown as ListRequest);
@@ -54,25 +56,26 @@ export function serverIdentityOperations(engine: Engine): Operations {
       });
     }),
 
-    ...readOperation(method.getServerIdentity, async ({ db }, request) => {
+    ...readOperation(methods.getServerIdentity, async ({ db }, request) => {
       const uid = parseUid('uid', request.uid);
       return toMessage(await find(db, identities, uid)) ?? fail(uid);
     }),
 
-    ...writeOperation(method.disableServerIdentity, {
+    ...writeOperation(methods.disableServerIdentity, {
       run: (ctx, request) =>
         changeState(ctx, request.uid, 'disable', (state) =>
           disabledOf(state) ? state : disable(endLogins(state, ctx.now), { time: ctx.now, by: ctx.caller.uid }),
         ),
     }),
 
-    ...writeOperation(method.enableServerIdentity, {
+    ...writeOperation(methods.enableServerIdentity, {
       run: (ctx, request) => changeState(ctx, request.uid, 'enable', enable),
     }),
 
-    ...writeOperation(method.deleteServerIdentity, {
+    ...writeOperation(methods.deleteServerIdentity, {
       async run(ctx, request) {
         const uid = requireOther(ctx, request.uid, 'delete');
+        await lockAndCheckAgain(ctx);
         if (!(await deleteTree(ctx, engine.kinds, identities, uid))) throw notFound(identities.kind, uid);
         return create(EmptySchema);
       },
@@ -97,12 +100,19 @@ async function changeState(
   change: (state: State | undefined) => State | undefined,
 ): Promise<ServerIdentity> {
   const uid = requireOther(ctx, requestedUid, verb);
+  await lockAndCheckAgain(ctx);
   const before = (await find(ctx.db.forUpdate, identities, uid)) ?? fail(uid);
   const { message } = before;
   // An update invalidates the cached callers on all servers.
   return (
     toMessage(await update(ctx.db, identities, before, { message, state: change(before.state) }, ctx.now)) ?? fail(uid)
   );
+}
+
+/** Lets one change run at a time and checks the caller again, so that two operators cannot disable each other. */
+async function lockAndCheckAgain({ db, caller, method, now }: WriteContext): Promise<void> {
+  await putSetting(db, 'server-identities.changed', String(now));
+  requireServerWide(method.capabilities, await caller.current(db));
 }
 
 /** Refuses the identity of the caller. So at least one identity that can undo the change keeps its access. */

@@ -174,7 +174,7 @@ export declare const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest
  */
 export declare type EndSessionsRequest = Message<"wharfinger.iam.v1.EndSessionsRequest"> & {
   /**
-   * The uid of the identity; the caller when absent.
+   * The uid of the identity.
    *
    * @generated from field: string identity = 1;
    */
@@ -236,8 +236,8 @@ export declare const SessionsService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Ends all sessions of an identity: of the caller, unless `identity` names another one. All tokens
-   * that were issued to it before are refused, also those of other issuers.
+   * Ends all sessions of an identity. All tokens that were issued to it before are refused, also those
+   * of other issuers.
    *
    * @generated from rpc wharfinger.iam.v1.SessionsService.EndSessions
    */
