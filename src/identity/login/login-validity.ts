@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Grant } from '../../access/create-caller.ts';
-import { unauthenticated } from '../../base/errors.ts';
+import { ApiError, Code, unauthenticated } from '../../base/errors.ts';
 import { isWithin, type ParentUid } from '../../base/uid.ts';
 import { type Identity, IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { disabledOf } from '../../domains/iam/disabled.ts';
@@ -98,6 +98,24 @@ export async function requireValidLogin(
     throw unauthenticated('the session of this token was ended; log in again');
   }
   return withProviders(db, stored, login.provider);
+}
+
+/**
+ * Returns the access of an identity that is not logged in now, such as the maker of a subscription. Undefined when it is
+ * disabled, or when its identity provider has ended its access.
+ */
+export async function findActiveIdentity(
+  db: Reader,
+  identity: Stored<Identity>,
+  provider: ProviderMembership | undefined,
+): Promise<ValidLogin | undefined> {
+  try {
+    requireEnabled(identity);
+    return await withProviders(db, identity, provider);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === Code.UNAUTHENTICATED) return undefined;
+    throw error;
+  }
 }
 
 /** Refuses a disabled identity. */

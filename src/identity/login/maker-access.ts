@@ -4,11 +4,11 @@ import { narrowGrants } from '../../access/token-scope.ts';
 import { createLru } from '../../base/lru.ts';
 import { decodeMaker, type MakerAccess } from '../../domains/events/maker.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
-import { identityProviders } from '../../domains/iam/identity-providers/identity-providers.ts';
 import type { Caller } from '../../resource/caller.ts';
 import { find } from '../../resource/read.ts';
 import type { Reader } from '../../store/store.ts';
 import { providerGrants } from '../federation/provider-grants.ts';
+import { findActiveIdentity } from './login-validity.ts';
 
 const MAX_CACHED = 10_000;
 /** How much the clocks of two servers may differ. */
@@ -33,9 +33,10 @@ export function createMakerAccess({ db, grantCache }: MakerAccessOptions): Maker
     const identity = await find(db, identities, maker.identity);
     // A user who was deleted and registers again gets the same uid, but does not regain earlier subscriptions.
     if (!identity || identity.created > maker.since + CLOCK_TOLERANCE_MS) return undefined;
-    if (maker.provider && !(await find(db, identityProviders, maker.provider.uid))) return undefined;
+    const active = await findActiveIdentity(db, identity, maker.provider);
+    if (!active) return undefined;
     const grants = [...(await grantCache.grants(maker.identity)), ...(await providerGrants(db, maker.provider))];
-    return createCaller(maker.identity, undefined, narrowGrants(grants, maker), { login: maker });
+    return createCaller(maker.identity, undefined, narrowGrants(active.effective(grants), maker), { login: maker });
   }
 
   return async (stored) => {
