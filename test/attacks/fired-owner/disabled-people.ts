@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../../src/base/errors.ts';
 import { GroupsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentitiesService } from '../../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { IdentityProvidersService } from '../../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RoleBindingsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { Auth } from '../../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
@@ -183,6 +184,21 @@ onEveryDatabaseAndWire(
         second.client.call(disableServerIdentity, { uid: first.uid }),
       ]);
       assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
+    });
+
+    test('an operator deletes an identity of an organization at which it has no role', async () => {
+      const founder = await registeredCaller(fixture.server, 'https://issuer.test');
+      const ownerBinding = { identityUid: founder.uid, roleUid: builtinRoleUid('owner') };
+      await fixture.api.call(createRoleBinding, { parent: fixture.org, roleBinding: ownerBinding });
+      const tenant = fixture.as(await founder.token());
+      const name = `tenant ${founder.uid.slice(0, 8)}`;
+      const { uid: parent } = await tenant.call(GroupsService.method.createGroup, { group: { name } });
+      const { uid } = await tenant.call(IdentitiesService.method.createIdentity, { parent, identity: { name } });
+      const roleBinding = { identityUid: uid, roleUid: builtinRoleUid('owner') };
+      await tenant.call(createRoleBinding, { parent, roleBinding });
+      await rejects(fixture.api.call(getGroup, { uid: parent }), Code.PERMISSION_DENIED);
+      await fixture.api.call(deleteServerIdentity, { uid });
+      await rejects(fixture.api.call(getServerIdentity, { uid }), Code.NOT_FOUND);
     });
 
     async function newOperator() {

@@ -153,6 +153,11 @@ for (const database of databases) {
             const relationship = relationshipOf({ ...exact(token.subject), created: 0 }, issuer);
             const message = create(IdentitySchema, { name: 'person', relationship });
             await insert(tx, identities, { message, uid: personUid, parent: ROOT }, personCreated);
+            // People can log in for as long as an identity provider has their issuer. No token is for this one.
+            const configuration = { case: 'oidc', value: { issuer, clientId: 'unused-client' } } as const;
+            const provider = create(IdentityProviderSchema, { name: 'p', defaultRole: OWNER.uid, configuration });
+            const parent = newUid(ROOT);
+            await insert(tx, identityProviders, { message: provider, uid: newUid(parent), parent }, 0);
           }
           if (person === 'with role') {
             const message = newBinding(personUid, OWNER.uid);

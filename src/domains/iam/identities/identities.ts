@@ -5,6 +5,7 @@ import { issuerHostKeys, issuerPatternKeys } from '../../../base/issuer-pattern.
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
 import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
+import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
   IdentitiesService,
   type Identity,
@@ -14,6 +15,7 @@ import { defineResource, type Resource, type Rule } from '../../../resource/defi
 import type { Engine } from '../../../resource/engine.ts';
 import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import { findReferring, findReferringBelow, findUidsReferringAny } from '../../../resource/read.ts';
+import { holdsServerWide } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
@@ -76,8 +78,8 @@ export const identities = defineResource({
 
   async beforeDelete(ctx, { uid, parent }) {
     const bindings = await bindingsOf(ctx.db, uid);
-    // People can delete themselves, and operators can delete people: both are decided before this.
-    if (parent !== ROOT) {
+    // People can delete themselves, and operators can delete every identity: both are decided before this.
+    if (parent !== ROOT && !holdsServerWide(DELETE_ANY, ctx.caller)) {
       for (const { message, parent: group } of bindings) await requireRoleRevocable(ctx, message.roleUid, group);
     }
     await requireOwnersRemain(ctx, bindings);
@@ -85,6 +87,8 @@ export const identities = defineResource({
     forgetMember(ctx.db, uid);
   },
 });
+
+const DELETE_ANY = [Capability.CAP_SERVER_IDENTITIES_DELETE];
 
 export interface IdentityOptions {
   /** Whether identities may trust issuers at private addresses. */

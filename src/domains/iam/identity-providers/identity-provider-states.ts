@@ -11,7 +11,7 @@ import { type Operations, readOperation, type WriteContext, writeOperation } fro
 import { find } from '../../../resource/read.ts';
 import { update } from '../../../resource/write.ts';
 import { disable, disabledOf, enable } from '../disabled.ts';
-import { identityProviders } from './identity-providers.ts';
+import { identityProviders, requireProviderRevocable } from './identity-providers.ts';
 
 const { method } = IdentityProviderStatesService;
 
@@ -37,6 +37,7 @@ async function changeState(
 ): Promise<IdentityProviderState> {
   const before = await find(ctx.db.forUpdate, identityProviders, uid);
   if (!before) throw notFound(identityProviders.kind, uid);
+  await requireProviderRevocable(ctx, before);
   const after = { message: before.message, state: change(before.state) };
   // An update invalidates the cached callers on all servers.
   await update(ctx.db, identityProviders, before, after, ctx.now);

@@ -7,9 +7,9 @@ import {
   IdentityProviderSchema,
   IdentityProvidersService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
-import { defineResource, type Resource } from '../../../resource/definition.ts';
+import { defineResource, type Resource, type Stored } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operations } from '../../../resource/operation.ts';
+import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import type { Transaction } from '../../../store/store.ts';
@@ -88,16 +88,22 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
       return { ...state, clientSecret: newSecret ?? (dropsSecret ? undefined : state?.clientSecret) };
     },
 
-    async beforeDelete(ctx, { uid, parent, message }) {
-      await requireRoleRevocable(ctx, message.defaultRole, parent);
-      await requireMappingsRevocable(ctx, uid);
-    },
+    beforeDelete: requireProviderRevocable,
 
     present({ now }, providers) {
       for (const { uid, scim } of providers) if (scim) presentScim(scim, scimEndpoint(publicUrl, uid), now);
     },
   };
   return standardOperations(engine, resource, IdentityProvidersService);
+}
+
+/** Refuses a caller that could not revoke all roles that the provider gives. */
+export async function requireProviderRevocable(
+  ctx: WriteContext,
+  { uid, parent, message }: Stored<IdentityProvider>,
+): Promise<void> {
+  await requireRoleRevocable(ctx, message.defaultRole, parent);
+  await requireMappingsRevocable(ctx, uid);
 }
 
 /** Whether the update makes the mappings apply to tokens of other people, or to other groups in the tokens. */
