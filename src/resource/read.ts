@@ -28,7 +28,7 @@ const FIND_REFERRING_BELOW = `SELECT uid FROM reference
 
 export async function find<S extends DescMessage>(
   db: Reader,
-  resource: Resource<S>,
+  resource: Pick<Resource<S>, 'kind' | 'schema'>,
   uid: string,
 ): Promise<Stored<MessageShape<S>> | undefined> {
   const row = await db.get<ResourceRow>(FIND, resource.kind, uid);
@@ -147,7 +147,10 @@ const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND 
 const FIND_REFERRING_BATCH = `SELECT uid FROM reference
   WHERE kind = $1 AND field = $2 AND value IN (${batchPlaceholders(3)})`;
 
-function toStored<S extends DescMessage>(resource: Resource<S>, row: ResourceRow): Stored<MessageShape<S>> {
+function toStored<S extends DescMessage>(
+  resource: Pick<Resource<S>, 'kind' | 'schema'>,
+  row: ResourceRow,
+): Stored<MessageShape<S>> {
   return {
     uid: row.uid,
     parent: row.parent,

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { newUid, ROOT, rootOf, type Uid } from '../../base/uid.ts';
 import { GroupSchema, OrgStatus } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitySchema } from '../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { enable, isEnabled } from '../../domains/iam/disabled.ts';
 import { FIRST_ORGANIZATION } from '../../domains/iam/groups/first-organization.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { recordMember } from '../../domains/iam/groups/members.ts';
@@ -135,9 +136,9 @@ async function ensureIdentity(tx: Transaction, owner: Owner, now: number): Promi
     await insert(tx, identities, { message, uid: owner.identity, parent: ROOT }, now);
     return true;
   }
-  if (!isSameRelationship(before.message.relationship, relationship)) {
+  if (!isSameRelationship(before.message.relationship, relationship) || !isEnabled(before)) {
     const message = Object.assign(clone(IdentitySchema, before.message), { relationship });
-    await update(tx, identities, before, { message, state: before.state }, now);
+    await update(tx, identities, before, { message, state: enable(before.state) }, now);
   }
   return false;
 }

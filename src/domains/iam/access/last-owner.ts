@@ -1,18 +1,22 @@
 import { type ApiError, precondition } from '../../../base/errors.ts';
 import { parentOf, ROOT, type Uid } from '../../../base/uid.ts';
+import { IdentitySchema } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import type { RoleBinding } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import type { Stored } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
 import { find, findReferring, findReferringBelow, findUid } from '../../../resource/read.ts';
 import type { Reader } from '../../../store/store.ts';
+import { isEnabled } from '../disabled.ts';
 import { FIRST_ORGANIZATION } from '../groups/first-organization.ts';
-import { identities } from '../identities/identities.ts';
 import { canLogIn } from '../identities/relationship.ts';
 import { OPERATOR, OWNER } from '../roles/builtin-roles.ts';
 import { roleBindings } from '../roles/role-bindings.ts';
 
 // An owner of an organization is an identity with the built-in role owner or operator at the organization itself. Roles
 // that people have through the groups of their identity provider do not count, because nothing here says who has them.
+
+/** Not the resource itself, which imports this file. */
+const IDENTITY = { kind: 'identity', schema: IdentitySchema };
 
 type Context = Pick<WriteContext, 'db' | 'now'>;
 type Binding = Pick<Stored<RoleBinding>, 'uid' | 'parent' | 'message'>;
@@ -72,13 +76,13 @@ async function someCanBeOwner({ db, now }: Context, bindings: readonly Uid[]): P
 }
 
 /**
- * Whether an identity counts as an owner. A machine must have a login that has not expired. A person always counts:
- * otherwise this would tell an owner whether any uid belongs to a registered person.
+ * Whether an identity counts as an owner. It must not be disabled, and a machine must have a login that has not expired. A
+ * person who is not registered counts: otherwise this would tell an owner whether any uid belongs to a registered person.
  */
 export async function canBeOwner(db: Reader, identity: string, now: number): Promise<boolean> {
-  if (parentOf(identity) === ROOT) return true;
-  const machine = await find(db, identities, identity);
-  return machine !== undefined && canLogIn(machine.message.relationship, now);
+  const stored = await find(db, IDENTITY, identity);
+  if (!stored) return parentOf(identity) === ROOT;
+  return isEnabled(stored) && (stored.parent === ROOT || canLogIn(stored.message.relationship, now));
 }
 
 const lastOwner = (organization: string): ApiError =>
