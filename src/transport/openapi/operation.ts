@@ -2,7 +2,7 @@ import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { capabilityName } from '../../contract/capabilities.ts';
 import { commentOn, commentOnMember, humanName, inlineCode, splitSentence } from '../../contract/comments.ts';
-import type { Method } from '../../contract/method.ts';
+import type { EventSpec, Method } from '../../contract/method.ts';
 import { exampleBody, exampleResponse } from './examples.ts';
 import { fieldAt, parametersOf } from './parameters.ts';
 import type { OpenApiRoute } from './paths.ts';
@@ -28,7 +28,7 @@ export function operation(openApiRoute: OpenApiRoute, operationId: string, tag: 
     'x-wharf-grpc-method': method.id,
     'x-wharf-path-template': route.template,
     'x-wharf-capabilities': method.capabilities.map(capabilityName),
-    ...(method.event !== undefined && { 'x-wharf-event': method.event }),
+    ...(method.event !== undefined && { 'x-wharf-event': describedEvent(method.event) }),
   };
 }
 
@@ -45,6 +45,10 @@ function accessText(method: Method): string {
     return `Needs ${capabilities}; the result is restricted to groups where the caller has it.`;
   return `Needs ${capabilities} at ${inlineCode(method.scope.at(-1) ?? '')}.`;
 }
+
+const describedEvent = ({ type, extensions, audience }: EventSpec) => ({
+  ...{ type, extensions, audience },
+});
 
 function eventText({ event }: Method): string {
   if (event === undefined) return '';
