@@ -7,8 +7,8 @@ import { delivery } from './schema/0004-delivery.ts';
 import { reports } from './schema/0005-reports.ts';
 import { sessions } from './schema/0006-sessions.ts';
 import { quotas } from './schema/0007-quotas.ts';
-import { sinkLimits } from './schema/0009-sink-limits.ts';
-import { organizations } from './schema/0010-organizations.ts';
+import { sinkLimits } from './schema/0008-sink-limits.ts';
+import { organizations } from './schema/0009-organizations.ts';
 import type { Migration } from './schema/migration.ts';
 import type { Store, Transaction } from './store.ts';
 

@@ -2,7 +2,7 @@ import type { Migration } from './migration.ts';
 
 /** The former names of organizations, and the people who have joined them. */
 export const organizations: Migration = {
-  id: 10,
+  id: 9,
   name: 'organizations',
   up: ({ text, integer, tableOptions, indexOrganized }) => [
     // `deleted_by` is the identity that deleted the organization; null after a renaming.

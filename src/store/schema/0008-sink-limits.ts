@@ -2,7 +2,7 @@ import type { Migration } from './migration.ts';
 
 /** Whose access a subscription depends on, and how many requests its sink may get. */
 export const sinkLimits: Migration = {
-  id: 9,
+  id: 8,
   name: 'sink limits',
   up: ({ text, integer, tableOptions }) => [
     // - `maker`: the identity that created the subscription or took it over, as JSON; null for earlier subscriptions.

@@ -17,7 +17,7 @@ for (const database of databases) {
       await migrate(
         store,
         dialect,
-        migrations.filter(({ id }) => id < 9),
+        migrations.filter(({ id }) => id < 8),
       );
       await store.write(async (tx) => {
         const sink = "INSERT INTO sink (subscription, parent, since, rest, failures) VALUES ($1, 'g', 0, 0, 0)";
