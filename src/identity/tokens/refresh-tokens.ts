@@ -3,11 +3,10 @@ import type { TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type ApiError, unauthenticated } from '../../base/errors.ts';
 import { decodeCapabilitySet, encodeCapabilitySet } from '../../contract/capabilities.ts';
-import { bumpAccessVersion } from '../../resource/access-version.ts';
 import type { Row, Store } from '../../store/store.ts';
 import type { LoginRecord } from '../login/login-validity.ts';
 import type { Actor, Email, IssuedToken } from './access-tokens.ts';
-import { LOGIN_LIFETIME_MS } from './lifetimes.ts';
+import { ACCESS_TOKEN_LIFETIME_MS, LOGIN_LIFETIME_MS } from './lifetimes.ts';
 import { endSession, type SessionClient, sessionUid } from './sessions.ts';
 
 /** A login. Its token scope limits every access token that is issued from it. */
@@ -41,12 +40,18 @@ const ROTATE = 'UPDATE refresh_family SET secret_hash = $2, used = $3 WHERE id =
 const DELETE_EXPIRED = `DELETE FROM refresh_family WHERE id IN
   (SELECT id FROM refresh_family WHERE expires <= $1 ORDER BY expires LIMIT 500)`;
 /**
- * Ends the oldest logins of an identity, except for the new one ($2) and some others ($3). Several servers can issue at
- * the same time, so there may be more than one.
+ * Ends the refresh tokens of the oldest logins of an identity, except for the new one ($2) and some others ($3). Several
+ * servers can issue at the same time, so there may be more than one. Their access tokens stay valid until they have
+ * expired ($4): a build system can have more jobs in an hour than refresh tokens, and does not use these.
  */
-const END_OLDEST = `DELETE FROM refresh_family WHERE id IN
-  (SELECT id FROM refresh_family WHERE identity = $1 AND id <> $2 ORDER BY expires DESC, id LIMIT 500 OFFSET $3)`;
+const END_OLDEST = `UPDATE refresh_family SET secret_hash = '', expires = $4 WHERE id IN
+  (SELECT id FROM refresh_family WHERE identity = $1 AND id <> $2 AND expires > $4
+    ORDER BY expires DESC, id LIMIT 500 OFFSET $3)`;
 const DELETE_EXPIRED_EVERY_MS = 60_000;
+/** The hash of a session whose refresh token was ended, and whose access tokens are still valid. */
+const ENDED = '';
+/** How much the clocks of two servers may differ. */
+const CLOCK_TOLERANCE_MS = 60_000;
 
 /**
  * A family is all the refresh tokens of one login. Only the newest one is valid. When an older one is presented, the
@@ -75,8 +80,8 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
         await tx.run(INSERT, ...row, session, now, address, userAgent.slice(0, MAX_USER_AGENT));
         const limit = tx.quotas?.limits.refreshTokens ?? Infinity;
         if (limit === Infinity) return;
-        const ended = await tx.run(END_OLDEST, login.identity, first.id, limit - 1);
-        if (ended > 0) bumpAccessVersion(tx);
+        const accessTokensExpire = now + ACCESS_TOKEN_LIFETIME_MS + CLOCK_TOLERANCE_MS;
+        await tx.run(END_OLDEST, login.identity, first.id, limit - 1, accessTokensExpire);
       });
       return { token: encodeToken(first, expires), expires, session };
     },
@@ -84,7 +89,7 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
     async findLogin(refreshToken) {
       const presented = decodeToken(refreshToken);
       const row = await store.reader.get<FamilyRow>(FIND, presented.id);
-      if (row === undefined || row.expires <= clock()) throw expiredOrRevoked();
+      if (row === undefined || row.secret_hash === ENDED || row.expires <= clock()) throw expiredOrRevoked();
       if (!isNewest(presented, row)) {
         await store.write((tx) => endSession(tx, row.uid));
         throw reused();
@@ -98,7 +103,7 @@ export function createRefreshTokens({ store, clock }: { store: Store; clock: Clo
       // An error inside the transaction would roll back the revocation, so it is thrown after the commit.
       const result = await store.write(async (tx) => {
         const row = await tx.forUpdate.get<FamilyRow>(FIND, presented.id);
-        if (row === undefined || row.expires <= clock()) return expiredOrRevoked();
+        if (row === undefined || row.secret_hash === ENDED || row.expires <= clock()) return expiredOrRevoked();
         if (!isNewest(presented, row)) {
           await endSession(tx, row.uid);
           return reused();
