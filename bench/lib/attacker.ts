@@ -45,7 +45,7 @@ function keepOpen(port: number, attack: (socket: Socket) => void): void {
 function keepOpenHttp2(port: number, attack: (session: ClientHttp2Session) => void): void {
   const open = (): void => {
     if (isHolding) return;
-    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const session = connectHttp2(`http://127.0.0.1:${port}`, { maxSessionMemory: 1_000 });
     session.on('error', () => {}).on('close', () => setTimeout(open, RECONNECT_MS));
     session.once('connect', () => attack(session));
   };

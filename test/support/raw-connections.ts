@@ -12,7 +12,8 @@ export async function openSocket(url: string): Promise<Socket> {
 
 /** Opens an HTTP/2 connection to the server at `url`. Errors only close it. */
 export async function openHttp2(url: string): Promise<ClientHttp2Session> {
-  const session = connectHttp2(url).on('error', () => {});
+  // The default limit of a client is 10 MB for all that waits to be sent.
+  const session = connectHttp2(url, { maxSessionMemory: 1_000 }).on('error', () => {});
   await once(session, 'connect');
   return session;
 }
