@@ -11,6 +11,8 @@ import { wires } from '../../support/wires.ts';
 
 const PRIVATE_METHOD = '/chainguard.platform.iam.v2.GroupsService/CreateGroup';
 const PUBLIC_METHOD = '/chainguard.platform.oidc.SecurityTokenService/Exchange';
+/** The method verifies the token of the request itself, and refuses a request without one before its body is read. */
+const JUNK = { authorization: 'Bearer junk' };
 const MIB = 2 ** 20;
 /** The memory for unauthenticated requests in these tests. */
 const BUDGET = 1 * MIB;
@@ -39,7 +41,7 @@ for (const database of databases) {
     for (const [name, path, headers, expected] of [
       ['without a token', PRIVATE_METHOD, {}, Code.UNAUTHENTICATED],
       ['with an invalid token', PRIVATE_METHOD, bearer('eyJhbGciOiJub25lIn0.e30.'), Code.UNAUTHENTICATED],
-      ['to a method that needs no token', PUBLIC_METHOD, {}, Code.RESOURCE_EXHAUSTED],
+      ['to a method that needs no token', PUBLIC_METHOD, JUNK, Code.RESOURCE_EXHAUSTED],
     ] as const) {
       test(`100 unfinished messages of 4 MiB over gRPC ${name} are refused`, async (t) => {
         const session = await openHttp2(server.url);
@@ -61,7 +63,9 @@ for (const database of databases) {
         const sessions = await Promise.all([openHttp2(server.url), openHttp2(server.url), openHttp2(server.url)]);
         t.after(() => sessions.forEach((session) => void session.destroy()));
         const calls = sessions.flatMap((session) =>
-          Array.from({ length: 100 }, () => startCall(session, path, messageStart(60_000, 16_000))),
+          Array.from({ length: 100 }, () =>
+            startCall(session, path, messageStart(60_000, 16_000), path === PUBLIC_METHOD ? JUNK : {}),
+          ),
         );
         await assertServed();
         const statuses = await Promise.all(calls.map(({ status }) => status));
@@ -71,7 +75,7 @@ for (const database of databases) {
         assert.ok(count(Code.DEADLINE_EXCEEDED) <= BUDGET / 16_000, `${statuses}`);
         assert.ok(refused > 0);
         // What they took is free again.
-        const next = startCall(sessions[0], PUBLIC_METHOD, messageStart(60_000, 16_000));
+        const next = startCall(sessions[0], PUBLIC_METHOD, messageStart(60_000, 16_000), JUNK);
         next.stream.end(Buffer.alloc(44_000, 'a'));
         assert.equal(await next.status, Code.INVALID_ARGUMENT);
       });
@@ -81,12 +85,12 @@ for (const database of databases) {
       const session = await openHttp2(server.url);
       t.after(() => session.destroy());
       const large = Array.from({ length: 100 }, (_, i) =>
-        startCall(session, PUBLIC_METHOD, Buffer.alloc(0), { 'x-large': `${i}`.repeat(20_000) }),
+        startCall(session, PUBLIC_METHOD, Buffer.alloc(0), { ...JUNK, 'x-large': `${i}`.repeat(20_000) }),
       );
       const statuses = await Promise.all(large.map(({ status }) => status));
       assert.ok(statuses.includes(Code.RESOURCE_EXHAUSTED), `${statuses}`);
 
-      const { stream, status } = startCall(session, PUBLIC_METHOD, messageStart(60_000, 0));
+      const { stream, status } = startCall(session, PUBLIC_METHOD, messageStart(60_000, 0), JUNK);
       for (let i = 0; i < 5_000 && !stream.closed; i++) {
         stream.write('a');
         await new Promise(setImmediate);
@@ -99,7 +103,7 @@ for (const database of databases) {
       t.after(() => session.destroy());
       const bomb = gzipSync(Buffer.alloc(4 * MIB));
       const message = Buffer.concat([messageStart(bomb.length, 0, true), bomb]);
-      const gzip = { 'grpc-encoding': 'gzip' };
+      const gzip = { ...JUNK, 'grpc-encoding': 'gzip' };
       for (const [path, expected] of [
         [PRIVATE_METHOD, Code.UNAUTHENTICATED],
         [PUBLIC_METHOD, Code.RESOURCE_EXHAUSTED],
@@ -131,14 +135,17 @@ for (const database of databases) {
       assert.equal(await compressed.status, Code.INVALID_ARGUMENT);
     });
 
-    for (const path of ['/sts/exchange', '/v2/token']) {
+    for (const [path, authorization] of [
+      ['/sts/exchange', JUNK.authorization],
+      ['/v2/token', undefined],
+    ] as const) {
       const post = (framing: string): string =>
-        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n${framing}\r\n\r\n`;
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${authorization ? `Authorization: ${authorization}\r\n` : ''}Content-Type: application/x-www-form-urlencoded\r\n${framing}\r\n\r\n`;
 
       test(`a body of more than 64 KiB to ${path} is refused before it is read`, async () => {
         const response = await fetch(`${server.url}${path}`, {
           method: 'POST',
-          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          headers: { ...(authorization && { authorization }), 'content-type': 'application/x-www-form-urlencoded' },
           body: 'a'.repeat(64 * 1024 + 1),
         });
         assert.equal(response.status, 413);
