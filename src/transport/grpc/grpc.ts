@@ -27,7 +27,7 @@ import { encodeMessage } from './encode-message.ts';
 import { grpcStatusOf } from './error-metadata.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
-import { guardRequests, messageTooLarge, type RequestRules } from './request-guard.ts';
+import { guardRequests, type RequestRules } from './request-guard.ts';
 
 export interface GrpcServerOptions {
   readonly methods: readonly Method[];
@@ -77,15 +77,19 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     );
   // The library would print header values that it cannot parse, among them possibly a token.
   setLogVerbosity(logVerbosity.NONE);
-  const server = new Server({
-    'grpc.max_receive_message_length': maxMessageBytes,
-    // Each stream may buffer an incomplete message.
-    'grpc.max_concurrent_streams': 100,
-    'grpc.max_connection_idle_ms': maxConnectionMs / 12,
-    'grpc.max_connection_age_ms': maxConnectionMs,
-    'grpc.max_connection_age_grace_ms': maxConnectionMs / 60,
-    'grpc.enable_channelz': 0,
-  });
+  const newServer = (messageBytes: number): Server =>
+    new Server({
+      'grpc.max_receive_message_length': messageBytes,
+      // Each stream may buffer an incomplete message.
+      'grpc.max_concurrent_streams': 100,
+      'grpc.max_connection_idle_ms': maxConnectionMs / 12,
+      'grpc.max_connection_age_ms': maxConnectionMs,
+      'grpc.max_connection_age_grace_ms': maxConnectionMs / 60,
+      'grpc.enable_channelz': 0,
+    });
+  const server = newServer(maxMessageBytes);
+  // The library has one limit for all methods of a server. This one gets requests, but no connections.
+  const publicServer = newServer(Math.min(maxMessageBytes, limits.publicRequestBytes));
 
   const methodsByPath = new Map<string, Method>();
   for (const method of methods) {
@@ -95,25 +99,27 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const newList = soleListField(output) && (() => collectList(output, maxListBytes));
     const handler = (call: UnaryCall, respond: sendUnaryData<Buffer>) => handle(method, call, respond, newList?.());
     // Requests are decoded later: with an error in a deserializer the library would respond INTERNAL.
-    if (!server.register(path, handler, unchanged, unchanged, 'unary')) {
+    const methodServer = needsAuthentication(method) ? server : publicServer;
+    if (!methodServer.register(path, handler, unchanged, unchanged, 'unary')) {
       throw new Error(`${method.id} is registered twice`);
     }
   }
-  const reflectionPaths = addReflection(server, files, {
+  const reflectionPaths = addReflection(publicServer, files, {
     authorize: (call) =>
       options.isReflectionPublic ? undefined : authenticate(first(call.metadata, 'authorization'), addressOf(call)),
     statusOf: (error, requestId) => grpcStatusOf(error, { domain: undefined, serviceDomain, requestId }),
     newRequestId,
   });
   const services = methods.map(({ id }) => id.slice(0, id.indexOf('/')));
-  const health = addHealth(server, new Set([...services, ...(options.healthServices ?? [])]));
+  const health = addHealth(publicServer, new Set([...services, ...(options.healthServices ?? [])]));
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const guard = guardRequests(http2ServerOf(server), {
+  publicServer.createConnectionInjector(ServerCredentials.createInsecure());
+  const guard = guardRequests(http2ServerOf(server), http2ServerOf(publicServer), {
     ...{ limits, unauthenticated, maxMessageBytes },
     rulesOf(path) {
       const method = methodsByPath.get(path);
       if (method) return needsAuthentication(method) ? AUTHENTICATED : PUBLIC;
-      return reflectionPaths.has(path) ? STREAM : undefined;
+      return reflectionPaths.has(path) ? STREAM : PUBLIC;
     },
     authenticate: authenticateEarly,
     refuse: sendError,
@@ -192,10 +198,6 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       trailer.set('x-request-id', requestId);
       respond(null, response, trailer);
     };
-    if (call.request.length > limits.publicRequestBytes && !needsAuthentication(method)) {
-      fail(messageTooLarge(limits.publicRequestBytes));
-      return;
-    }
     const encode = (message: Message) => (list ? list.end(message) : encodeMessage(method.desc.output, message));
     let response: MaybePromise<Buffer>;
     try {
@@ -224,6 +226,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       server.tryShutdown(() => {});
       await closed;
       server.forceShutdown();
+      publicServer.forceShutdown();
     },
   };
 }

@@ -25,8 +25,8 @@ export interface RequestGuardOptions {
   >;
   readonly unauthenticated: MemoryBudget;
   readonly maxMessageBytes: number;
-  /** The rules of the method at a path such as `/package.Service/Method`; undefined if there is no such method. */
-  readonly rulesOf: (path: string) => RequestRules | undefined;
+  /** The rules for a path such as `/package.Service/Method`. */
+  readonly rulesOf: (path: string) => RequestRules;
   /** Throws the error to send if the caller cannot be authenticated. */
   readonly authenticate: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => MaybePromise<unknown>;
   /** Sends an error. */
@@ -41,7 +41,17 @@ const FRAME_BYTES = 256;
 const PREFIX_BYTES = 5;
 /** How many times the size of a small request a stream of messages may have in total. */
 const STREAM_FACTOR = 16;
-const NO_RULES: RequestRules = { needsAuthentication: false, isStream: false };
+/**
+ * After so many refusals, further ones of the connection are delayed. A client that repeats refused requests would use
+ * all of the processor.
+ */
+const IMMEDIATE_REFUSALS = 20;
+const REFUSAL_DELAY_MS = 1_000;
+
+interface Connection {
+  readonly budget: MemoryBudget;
+  refusals: number;
+}
 
 type StreamListener = (
   stream: ServerHttp2Stream,
@@ -57,53 +67,67 @@ type StreamListener = (
  * Most requests arrive completely in one turn of the event loop and are not touched. What is still incomplete then is
  * counted. It is authenticated from its headers when it becomes large, or when its connection or all connections have
  * too many unauthenticated bytes; a compressed request at once. What cannot be authenticated is refused.
+ *
+ * `server` has the connections. The requests of methods that need no authentication are passed to `publicServer`, which
+ * takes only small messages.
  */
-export function guardRequests(server: Http2Server, options: RequestGuardOptions): { stop(): void } {
-  const { limits, unauthenticated, rulesOf } = options;
-  const connectionBudgets = new WeakMap<Http2Session, MemoryBudget>();
+export function guardRequests(
+  server: Http2Server,
+  publicServer: Http2Server,
+  options: RequestGuardOptions,
+): { stop(): void } {
+  const { limits, rulesOf } = options;
+  const connections = new WeakMap<Http2Session, Connection>();
   const guarded = new Set<GuardedRequest>();
   let arrived: [ServerHttp2Stream, IncomingHttpHeaders, readonly string[]][] = [];
 
   const serve = server.listeners('stream') as StreamListener[];
+  const servePublic = publicServer.listeners('stream') as StreamListener[];
   server.removeAllListeners('stream');
-  server.on(
-    'stream',
-    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, rawHeaders: string[]) => {
-      // A request that was cancelled in the bytes it arrived in. grpc-js would respond to it, which ends the process.
-      if (stream.destroyed || stream.closed) {
-        stream.on('error', () => {});
-        return;
-      }
-      if (isCompressed(headers)) {
-        guard(stream, headers, rawHeaders);
-        if (stream.closed) return;
-      } else if (arrived.push([stream, headers, rawHeaders]) === 1) {
-        setImmediate(guardIncomplete);
-      }
-      for (const listener of serve) listener(stream, headers, flags, rawHeaders);
-    },
-  );
+  const onStream: StreamListener = (stream, headers, flags, rawHeaders) => {
+    // A request that was cancelled in the bytes it arrived in. grpc-js would respond to it, which ends the process.
+    if (stream.destroyed || stream.closed) {
+      stream.on('error', ignoreError);
+      return;
+    }
+    const listeners = rulesOf(headers[':path'] ?? '').needsAuthentication ? serve : servePublic;
+    const serveStream = (): void => {
+      for (const listener of listeners) listener(stream, headers, flags, rawHeaders);
+    };
+    if (isCompressed(headers)) {
+      guard(stream, headers, rawHeaders)?.admitCompressed(serveStream);
+      return;
+    }
+    if (arrived.push([stream, headers, rawHeaders]) === 1) setImmediate(guardIncomplete);
+    serveStream();
+  };
+  server.on('stream', onStream);
 
   function guardIncomplete(): void {
     const streams = arrived;
     arrived = [];
     for (const [stream, headers, rawHeaders] of streams) {
-      if (!stream.readableEnded && !stream.closed && !stream.destroyed) guard(stream, headers, rawHeaders);
+      if (!stream.readableEnded && !stream.closed && !stream.destroyed) guard(stream, headers, rawHeaders)?.watch();
     }
   }
 
-  function guard(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+  function guard(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+  ): GuardedRequest | undefined {
     const { session } = stream;
-    if (session === undefined) return;
-    let budget = connectionBudgets.get(session);
-    if (budget === undefined) {
-      budget = createMemoryBudget(limits.unauthenticatedConnectionBytes);
-      connectionBudgets.set(session, budget);
+    if (session === undefined) return undefined;
+    let connection = connections.get(session);
+    if (connection === undefined) {
+      connection = { budget: createMemoryBudget(limits.unauthenticatedConnectionBytes), refusals: 0 };
+      connections.set(session, connection);
     }
-    const rules = rulesOf(headers[':path'] ?? '') ?? NO_RULES;
-    const request = new GuardedRequest(stream, headers, rules, [budget, unauthenticated], options);
+    const rules = rulesOf(headers[':path'] ?? '');
+    const request = new GuardedRequest(stream, headers, rules, connection, options);
     guarded.add(request);
-    stream.on('data', (chunk: Buffer) => request.receive(chunk));
+    // grpc-js does not see a request that is refused at once, and an error without a listener ends the process.
+    stream.on('error', ignoreError);
     stream.once('close', () => {
       guarded.delete(request);
       request.release();
@@ -111,7 +135,7 @@ export function guardRequests(server: Http2Server, options: RequestGuardOptions)
     let bytes = STREAM_BYTES;
     for (const text of rawHeaders) bytes += text.length;
     request.charge(bytes);
-    if (isCompressed(headers)) request.expectCompressed();
+    return request;
   }
 
   const checkDeadlines = (): void => {
@@ -122,6 +146,8 @@ export function guardRequests(server: Http2Server, options: RequestGuardOptions)
   return { stop: () => clearInterval(timer) };
 }
 
+const ignoreError = (): void => {};
+
 const isCompressed = ({ 'grpc-encoding': encoding }: IncomingHttpHeaders): boolean =>
   encoding !== undefined && encoding !== 'identity';
 
@@ -130,6 +156,7 @@ class GuardedRequest {
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
   readonly #rules: RequestRules;
+  readonly #connection: Connection;
   readonly #budgets: readonly MemoryBudget[];
   readonly #options: RequestGuardOptions;
   readonly #since = performance.now();
@@ -139,19 +166,21 @@ class GuardedRequest {
   /** What is counted in the budgets. */
   #charged = 0;
   #lastBuffer: ArrayBufferLike | undefined;
+  #onAuthenticated: (() => void) | undefined;
   #state: 'unauthenticated' | 'authenticating' | 'authenticated' | 'refused' = 'unauthenticated';
 
   constructor(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rules: RequestRules,
-    budgets: readonly MemoryBudget[],
+    connection: Connection,
     options: RequestGuardOptions,
   ) {
     this.#stream = stream;
     this.#headers = headers;
     this.#rules = rules;
-    this.#budgets = budgets;
+    this.#connection = connection;
+    this.#budgets = [connection.budget, options.unauthenticated];
     this.#options = options;
   }
 
@@ -172,13 +201,26 @@ class GuardedRequest {
     this.#charged = 0;
   }
 
-  /** grpc-js decompresses a message up to its limit. */
-  expectCompressed(): void {
-    this.charge(this.#options.maxMessageBytes);
-    if (this.#rules.needsAuthentication) this.#authenticate(serverBusy);
+  /** Counts the data of the request as it arrives. */
+  watch(): void {
+    if (this.#state !== 'refused') this.#stream.on('data', (chunk: Buffer) => this.#receive(chunk));
   }
 
-  receive(chunk: Buffer): void {
+  /** Passes the request on when its caller is authenticated, because grpc-js decompresses a message up to its limit. */
+  admitCompressed(serve: () => void): void {
+    this.#onAuthenticated = () => {
+      if (this.#stream.destroyed) return;
+      this.watch();
+      serve();
+    };
+    const { needsAuthentication } = this.#rules;
+    const { maxMessageBytes, limits } = this.#options;
+    this.charge(needsAuthentication ? maxMessageBytes : limits.publicRequestBytes);
+    if (needsAuthentication) this.#authenticate(serverBusy);
+    else if (this.#state !== 'refused') this.#onAuthenticated();
+  }
+
+  #receive(chunk: Buffer): void {
     if (this.#state === 'refused') return;
     const { limits, maxMessageBytes } = this.#options;
     const { isStream } = this.#rules;
@@ -201,7 +243,7 @@ class GuardedRequest {
   /** Ends a request whose rest does not arrive. */
   checkDeadline(now: number): void {
     const { publicRequestMs, requestMs } = this.#options.limits;
-    if (this.#stream.readableEnded) return;
+    if (this.#stream.readableEnded || this.#state === 'authenticating' || this.#state === 'refused') return;
     const limitMs = this.#state === 'authenticated' || this.#rules.isStream ? requestMs : publicRequestMs;
     if (now - this.#since >= limitMs) this.#refuse(tooSlow);
   }
@@ -214,6 +256,15 @@ class GuardedRequest {
       return;
     }
     this.#state = 'authenticating';
+    if (this.#connection.refusals < IMMEDIATE_REFUSALS) {
+      this.#authenticateNow();
+      return;
+    }
+    this.#hold();
+    afterDelay(() => this.#authenticateNow());
+  }
+
+  #authenticateNow(): void {
     let result: MaybePromise<unknown>;
     try {
       result = this.#options.authenticate(this.#stream, this.#headers);
@@ -225,25 +276,38 @@ class GuardedRequest {
       this.#authenticated();
       return;
     }
-    // Stops the flow-control window of the stream.
-    this.#stream.pause();
+    this.#hold();
     result.then(
-      () => {
-        this.#authenticated();
-        this.#stream.resume();
-      },
+      () => this.#authenticated(),
       (thrown: unknown) => this.#refuse(thrown),
     );
+  }
+
+  /** Stops the flow-control window of the stream, unless nothing reads it yet. */
+  #hold(): void {
+    if (this.#onAuthenticated === undefined) this.#stream.pause();
   }
 
   #authenticated(): void {
     this.#state = 'authenticated';
     this.release();
+    if (this.#onAuthenticated === undefined) this.#stream.resume();
+    else this.#onAuthenticated();
   }
 
   #refuse(error: unknown): void {
+    if (this.#state === 'refused') return;
     this.#state = 'refused';
     this.release();
+    // The rest of the request is dropped, and grpc-js does not buffer it.
+    this.#stream.removeAllListeners('data').resume();
+    this.#connection.refusals++;
+    // The refusal of an authentication has been delayed already.
+    if (this.#rules.needsAuthentication || this.#connection.refusals <= IMMEDIATE_REFUSALS) this.#sendRefusal(error);
+    else afterDelay(() => this.#sendRefusal(error));
+  }
+
+  #sendRefusal(error: unknown): void {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return;
     if (!stream.headersSent) this.#options.refuse(stream, this.#headers, error);
@@ -252,7 +316,12 @@ class GuardedRequest {
   }
 }
 
-export const messageTooLarge = (limit: number): ApiError =>
+/** Calls a function after a random time, so that delayed requests do not come back all at once. */
+const afterDelay = (run: () => void): void => {
+  setTimeout(run, REFUSAL_DELAY_MS * (1 + Math.random())).unref();
+};
+
+const messageTooLarge = (limit: number): ApiError =>
   new ApiError(
     Code.RESOURCE_EXHAUSTED,
     `Resource exhausted: the message of a method that needs no token must not exceed ${limit} bytes`,
