@@ -10,16 +10,23 @@ import { formatFigure, runSuite, type Suite } from './lib/result.ts';
 import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 
-const IDENTITY = JSON.stringify({
-  name: 'bench identity',
-  claimMatch: { issuer: 'https://token.actions.example.com', subject: 'repo:acme/app:ref:refs/heads/main' },
-});
+/** An organization may have a limited number of identities with the same issuer and subject. */
+const [IDENTITY = '', ...MORE_IDENTITIES] = Array.from({ length: 1000 }, (_, at) =>
+  JSON.stringify({
+    name: 'bench identity',
+    claimMatch: {
+      issuer: 'https://token.actions.example.com',
+      subject: `repo:acme/app${1000 + at}:ref:refs/heads/main`,
+    },
+  }),
+);
 
 export const createTarget = (server: BenchServer, { organization }: Dataset): LoadTarget => ({
   url: server.url,
   path: `/iam/v2/identities/${organization}`,
   headers: server.headers,
   body: IDENTITY,
+  moreBodies: MORE_IDENTITIES,
 });
 
 export const writes: Suite = async (print) => {

@@ -12,6 +12,8 @@ export interface LoadTask {
   readonly headers: Readonly<Record<string, string>>;
   readonly method: string;
   readonly body: Uint8Array;
+  /** Of the same length, sent in turn with `body`. HTTP only. */
+  readonly moreBodies?: readonly Uint8Array[];
   readonly connections: number;
   /** Concurrent streams per connection. gRPC only. */
   readonly streams: number;
@@ -54,15 +56,17 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 
 /** Writes to the socket directly, because an HTTP client would use more processor time than the measured server. */
 function overHttp(task: LoadTask, mayContinue: () => boolean): Promise<RequestCount> {
-  const { host, port, path, morePaths = [], method, headers, body } = task;
+  const { host, port, path, morePaths = [], method, headers, body, moreBodies = [] } = task;
   const allHeaders = Object.entries({
     host: `${host}:${port}`,
     ...headers,
     ...(body.length > 0 && { 'content-length': body.length }),
   });
   const head = allHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const requests = [path, ...morePaths].map((each) =>
-    Buffer.concat([Buffer.from(`${method} ${each} HTTP/1.1\r\n${head}\r\n`), body]),
+  const requests = [path, ...morePaths].flatMap((each) =>
+    [body, ...moreBodies].map((content) =>
+      Buffer.concat([Buffer.from(`${method} ${each} HTTP/1.1\r\n${head}\r\n`), content]),
+    ),
   );
   const nextRequest = (): Buffer => requests[count.requests % requests.length] as Buffer;
   const count: RequestCount = { requests: 0, failures: 0 };

@@ -16,6 +16,8 @@ export interface LoadTarget {
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON. If set, requests are POST, otherwise GET. */
   readonly body?: string;
+  /** Of the same length, sent in turn with `body`. */
+  readonly moreBodies?: readonly string[];
 }
 
 export interface LoadOptions {
@@ -42,7 +44,7 @@ export async function httpLoad(
   target: LoadTarget,
   { seconds, connections = CONNECTIONS }: LoadOptions,
 ): Promise<number> {
-  const { url, path, morePaths = [], headers = {}, body = '' } = target;
+  const { url, path, morePaths = [], headers = {}, body = '', moreBodies = [] } = target;
   const allHeaders = { ...headers, ...(body !== '' && { 'content-type': 'application/json' }) };
   if (!hasWrk) {
     const { hostname, port } = new URL(url);
@@ -55,6 +57,7 @@ export async function httpLoad(
       headers: allHeaders,
       method: body === '' ? 'GET' : 'POST',
       body: Buffer.from(body),
+      moreBodies: moreBodies.map((each) => Buffer.from(each)),
       connections,
       streams: 1,
       until: { seconds },
@@ -73,10 +76,12 @@ export async function httpLoad(
 }
 
 /** The script that wrk needs for a POST body or several paths. Empty if it needs none. */
-function wrkScript({ path, morePaths = [], body = '' }: LoadTarget): string {
+function wrkScript({ path, morePaths = [], body = '', moreBodies = [] }: LoadTarget): string {
   const post = body === '' ? '' : `wrk.method = "POST"\nwrk.body = [==[${body}]==]\n`;
-  if (morePaths.length === 0) return post;
-  const requests = [path, ...morePaths].map((each) => `wrk.format(nil, "${each}")`);
+  if (morePaths.length === 0 && moreBodies.length === 0) return post;
+  const requests = [path, ...morePaths].flatMap((each) =>
+    [body, ...moreBodies].map((content) => `wrk.format(nil, "${each}", nil, [==[${content}]==])`),
+  );
   // The requests are formatted once, before the load starts.
   return `${post}local all, n
 init = function() all, n = { ${requests.join(', ')} }, 0 end

@@ -165,7 +165,7 @@ export async function candidateUids(db: Reader, issuer: string, subject: string)
 
 // Every token is compared with all identities that it may match, so one organization may have a limited number of them.
 const MAX_WITH_PATTERN = 500;
-const MAX_WITH_SAME_SUBJECT = 50;
+const MAX_WITH_SAME_SUBJECT = 200;
 
 async function requireWithinQuotas(db: Reader, identity: Identity, parent: string, self?: string): Promise<void> {
   if (parent === ROOT) return;
