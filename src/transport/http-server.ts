@@ -115,7 +115,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (connection.waiting.length >= limits.pipelinedRequests || unauthenticated.isExceeded) {
       // The client has to repeat the requests without a response: RFC 9112 section 9.3.2.
       ignoreFurtherRequests(socket);
-      socket.destroy();
+      socket.pause().destroy();
       return;
     }
     unauthenticated.charge(PARSED_REQUEST_BYTES);

@@ -3,6 +3,9 @@ import type { Socket } from 'node:net';
 /** The first bytes of every HTTP/2 client: RFC 9113 section 3.4. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
+/** Node parses all requests of a chunk, even if the connection is paused or closed after the first of them. */
+const PART_BYTES = 4 * 1024;
+
 export type Protocol = 'h2' | 'http/1.1';
 
 /**
@@ -21,7 +24,8 @@ export function detectProtocol(socket: Socket, timeoutMs: number, onDetected: (p
     const isPreface = haveSamePrefix(received, PREFACE);
     if (isPreface && received.length < PREFACE.length) return;
     stop();
-    socket.unshift(received);
+    if (isPreface) socket.unshift(received);
+    else unshiftInParts(socket, received);
     onDetected(isPreface ? 'h2' : 'http/1.1');
   };
   const stop = () => {
@@ -29,6 +33,13 @@ export function detectProtocol(socket: Socket, timeoutMs: number, onDetected: (p
     socket.off('readable', onReadable).off('end', close).off('close', stop);
   };
   socket.on('readable', onReadable).on('end', close).on('close', stop);
+}
+
+/** Pushes back bytes that are then read in parts, in their order. */
+function unshiftInParts(socket: Socket, bytes: Buffer): void {
+  for (let end = bytes.length; end > 0; end -= PART_BYTES) {
+    socket.unshift(bytes.subarray(Math.max(0, end - PART_BYTES), end));
+  }
 }
 
 /** Whether the shorter buffer is a prefix of the longer one. */
