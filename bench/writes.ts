@@ -11,7 +11,7 @@ import { type BenchServer, startBenchServer } from './lib/server.ts';
 import { SMALL } from './lib/sizes.ts';
 
 /** An organization may have a limited number of identities with the same issuer and subject. */
-const [IDENTITY = '', ...MORE_IDENTITIES] = Array.from({ length: 1000 }, (_, at) =>
+const [IDENTITY = '', ...MORE_IDENTITIES] = Array.from({ length: 5000 }, (_, at) =>
   JSON.stringify({
     name: 'bench identity',
     claimMatch: {

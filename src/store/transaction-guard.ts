@@ -60,6 +60,7 @@ export function guardTransaction(statements: Statements): GuardedTransaction {
       },
       isOnlyWriter: statements.isOnlyWriter,
       isShared: statements.isShared,
+      quotas: undefined,
       insert: (insert, values) => (values.length === 0 ? [] : guard(() => statements.insert(insert, values))),
       insertUnawaited: (insert, values) =>
         values.length === 0 ? undefined : unawaited(guard(() => statements.insert(insert, values))),

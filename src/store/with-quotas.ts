@@ -4,6 +4,6 @@ import type { Store } from './store.ts';
 /** Returns the same store, whose transactions check `quotas`. */
 export const withQuotas = (store: Store, quotas: Quotas): Store => ({
   ...store,
-  // An object that inherits from the transaction: a copy would run its getters.
-  write: (work, options) => store.write((tx) => work(Object.assign(Object.create(tx), { quotas })), options),
+  // Each write has a transaction object of its own.
+  write: (work, options) => store.write((tx) => work(Object.assign(tx, { quotas })), options),
 });

@@ -14,7 +14,7 @@ import {
 import { defineResource, type Resource, type Rule } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
 import type { Operations, WriteContext } from '../../../resource/operation.ts';
-import { findReferring, findReferringBelow, findUidsReferringAny } from '../../../resource/read.ts';
+import { areReferringBelow, findReferring, findUidsReferringAny } from '../../../resource/read.ts';
 import { holdsServerWide } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
@@ -169,18 +169,16 @@ const MAX_WITH_SAME_SUBJECT = 200;
 
 async function requireWithinQuotas(db: Reader, identity: Identity, parent: string, self?: string): Promise<void> {
   if (parent === ROOT) return;
-  const count = async (field: string, value: string) => {
-    const uids = await findReferringBelow(db, identities, field, value, rootOf(parent));
-    return uids.filter((uid) => uid !== self).length;
-  };
-  if (usesPattern(identity.relationship) && (await count('with_pattern', WITH_PATTERN)) >= MAX_WITH_PATTERN) {
+  const areThere = (count: number, field: string, value: string) =>
+    areReferringBelow(db, identities, [field, value], rootOf(parent), count, self);
+  if (usesPattern(identity.relationship) && (await areThere(MAX_WITH_PATTERN, 'with_pattern', WITH_PATTERN))) {
     throw tooMany(
       parent,
       `${MAX_WITH_PATTERN} identities with patterns; name the issuer and subject exactly, or delete some`,
     );
   }
   const [subject] = loginKeys(identity).subject ?? [];
-  if (subject !== undefined && (await count('subject', subject)) >= MAX_WITH_SAME_SUBJECT) {
+  if (subject !== undefined && (await areThere(MAX_WITH_SAME_SUBJECT, 'subject', subject))) {
     throw tooMany(parent, `${MAX_WITH_SAME_SUBJECT} identities with the same issuer and subject; delete some`);
   }
 }
