@@ -132,7 +132,7 @@ for (const database of databases) {
       assert.match(error.message, /at most 500 identities with patterns/);
       await make(tenant.uid, exactMatch('https://issuer.example.com', 'exact'));
       await make(other.uid, match(0));
-      await insertIdentities(tenant.uid, 49, () => exactMatch('https://issuer.example.com', 'exact'));
+      await insertIdentities(tenant.uid, 199, () => exactMatch('https://issuer.example.com', 'exact'));
       await rejects(make(tenant.uid, exactMatch('https://issuer.example.com', 'exact')), Code.RESOURCE_EXHAUSTED);
     });
   });
