@@ -41,7 +41,7 @@ test('settings have defaults', () => {
     operationsListen: undefined,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 5_000,
-    unauthenticatedMemory: 32 * 1024 ** 2,
+    unauthenticatedMemory: 16 * 1024 ** 2,
     workers: 1,
     requestTimeout: 30_000,
     allowPrivateIssuers: false,

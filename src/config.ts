@@ -67,7 +67,7 @@ export const settings = {
   maxConnections: { variable: 'WHARF_MAX_CONNECTIONS', value: 'number', default: '10000', parse: countParser(10, 1_000_000), description: 'the maximum number of open connections' },
   maxConnectionsPerAddress: { variable: 'WHARF_MAX_CONNECTIONS_PER_ADDRESS', value: 'number', default: '5000', parse: countParser(1, 1_000_000), description: 'the maximum number of open connections of one client address; behind a load balancer all clients may have the same one' },
   /** In bytes. */
-  unauthenticatedMemory: { variable: 'WHARF_UNAUTHENTICATED_MEMORY', value: 'size', default: '32MiB', parse: sizeParser('1MiB', '64GiB'), description: 'the maximum memory for requests that are not yet authenticated' },
+  unauthenticatedMemory: { variable: 'WHARF_UNAUTHENTICATED_MEMORY', value: 'size', default: '16MiB', parse: sizeParser('1MiB', '64GiB'), description: 'the maximum memory for requests that are not yet authenticated' },
   workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: countParser(1, 64), description: 'the number of worker processes' },
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: durationParser('1ms', '1h'), description: 'the timeout of a request' },

@@ -39,7 +39,7 @@ export const defaultLimits: Limits = {
   pipelinedRequests: 100,
   connections: 10_000,
   connectionsPerAddress: 5_000,
-  unauthenticatedBytes: 32 * MIB,
+  unauthenticatedBytes: 16 * MIB,
   unauthenticatedConnectionBytes: 5 * MIB,
 };
 

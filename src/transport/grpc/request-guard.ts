@@ -35,12 +35,20 @@ export interface RequestGuardOptions {
 
 /** The memory of a stream in Node and grpc-js and of the bytes that arrive with its headers, roughly. */
 const STREAM_BYTES = 16 * 1024;
+/** The flow-control window of a stream: the default of HTTP/2. */
+const WINDOW_BYTES = 64 * 1024;
 /** The memory of the objects for a data frame, roughly. */
 const FRAME_BYTES = 256;
 /** The prefix of a gRPC message. */
 const PREFIX_BYTES = 5;
 /** How many times the size of a small request a stream of messages may have in total. */
 const STREAM_FACTOR = 16;
+/**
+ * Compressed requests without authentication that a connection may send at once, and the time between further ones.
+ * Decompression creates garbage faster than V8 collects it.
+ */
+const COMPRESSED_BURST = 20;
+const COMPRESSED_INTERVAL_MS = 50;
 /**
  * After so many refusals, further ones of the connection are delayed. A client that repeats refused requests would use
  * all of the processor.
@@ -51,6 +59,8 @@ const REFUSAL_DELAY_MS = 1_000;
 interface Connection {
   readonly budget: MemoryBudget;
   refusals: number;
+  /** When the next compressed request without authentication would be admitted at a steady rate. */
+  nextCompressedMs: number;
 }
 
 type StreamListener = (
@@ -120,7 +130,11 @@ export function guardRequests(
     if (session === undefined) return undefined;
     let connection = connections.get(session);
     if (connection === undefined) {
-      connection = { budget: createMemoryBudget(limits.unauthenticatedConnectionBytes), refusals: 0 };
+      connection = {
+        budget: createMemoryBudget(limits.unauthenticatedConnectionBytes),
+        refusals: 0,
+        nextCompressedMs: 0,
+      };
       connections.set(session, connection);
     }
     const rules = rulesOf(headers[':path'] ?? '');
@@ -215,9 +229,25 @@ class GuardedRequest {
     };
     const { needsAuthentication } = this.#rules;
     const { maxMessageBytes, limits } = this.#options;
-    this.charge(needsAuthentication ? maxMessageBytes : limits.publicRequestBytes);
+    // zlib takes about as much as the small messages that methods without authentication accept.
+    this.charge(needsAuthentication ? maxMessageBytes : 2 * limits.publicRequestBytes);
     if (needsAuthentication) this.#authenticate(serverBusy);
-    else if (this.#state !== 'refused') this.#onAuthenticated();
+    else if (this.#state !== 'refused') this.#admitInTurn(this.#onAuthenticated);
+  }
+
+  #admitInTurn(admit: () => void): void {
+    const now = performance.now();
+    const earliest = now - COMPRESSED_BURST * COMPRESSED_INTERVAL_MS;
+    const next = Math.max(this.#connection.nextCompressedMs, earliest) + COMPRESSED_INTERVAL_MS;
+    this.#connection.nextCompressedMs = next;
+    if (next <= now) {
+      admit();
+      return;
+    }
+    this.#hold();
+    setTimeout(() => {
+      if (this.#state !== 'refused') admit();
+    }, next - now).unref();
   }
 
   #receive(chunk: Buffer): void {
@@ -256,15 +286,6 @@ class GuardedRequest {
       return;
     }
     this.#state = 'authenticating';
-    if (this.#connection.refusals < IMMEDIATE_REFUSALS) {
-      this.#authenticateNow();
-      return;
-    }
-    this.#hold();
-    afterDelay(() => this.#authenticateNow());
-  }
-
-  #authenticateNow(): void {
     let result: MaybePromise<unknown>;
     try {
       result = this.#options.authenticate(this.#stream, this.#headers);
@@ -283,13 +304,16 @@ class GuardedRequest {
     );
   }
 
-  /** Stops the flow-control window of the stream, unless nothing reads it yet. */
+  /** Stops the flow-control window of the stream, of which Node still buffers the rest. */
   #hold(): void {
+    this.charge(WINDOW_BYTES);
+    // Nothing reads a compressed request yet.
     if (this.#onAuthenticated === undefined) this.#stream.pause();
   }
 
   #authenticated(): void {
     this.#state = 'authenticated';
+    this.#connection.refusals = 0;
     this.release();
     if (this.#onAuthenticated === undefined) this.#stream.resume();
     else this.#onAuthenticated();
@@ -302,8 +326,7 @@ class GuardedRequest {
     // The rest of the request is dropped, and grpc-js does not buffer it.
     this.#stream.removeAllListeners('data').resume();
     this.#connection.refusals++;
-    // The refusal of an authentication has been delayed already.
-    if (this.#rules.needsAuthentication || this.#connection.refusals <= IMMEDIATE_REFUSALS) this.#sendRefusal(error);
+    if (this.#connection.refusals <= IMMEDIATE_REFUSALS) this.#sendRefusal(error);
     else afterDelay(() => this.#sendRefusal(error));
   }
 
