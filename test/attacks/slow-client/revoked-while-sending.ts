@@ -34,15 +34,16 @@ onEveryDatabase('a write whose caller loses access while it sends', (fixture) =>
   const childrenOf = async (parent: string) =>
     (await fixture.api.call(listGroups, { uidp: { childrenOf: parent } })).groups.map(({ name }) => name);
 
-  const revocations: [string, (caller: TestCaller) => Promise<unknown>, number][] = [
-    ['its identity is deleted', ({ uid }) => fixture.api.call(deleteIdentity, { uid }), 401],
+  /** A request that is authenticated while its identity is deleted may get either status. */
+  const assertRefused = (status: number) => assert.ok(status === 401 || status === 403, `${status}`);
+  const revocations: [string, (caller: TestCaller) => Promise<unknown>][] = [
+    ['its identity is deleted', ({ uid }) => fixture.api.call(deleteIdentity, { uid })],
     [
       'its role binding is deleted',
       async (caller) => fixture.api.call(deleteRoleBinding, { uid: await bindingOf(caller) }),
-      403,
     ],
   ];
-  for (const [what, revoke, status] of revocations) {
+  for (const [what, revoke] of revocations) {
     for (const [version, path] of [
       ['v2', (group: string) => `/iam/v2/groups/${group}`],
       ['v1', (group: string) => `/iam/v1/groups/${group}`],
@@ -53,7 +54,7 @@ onEveryDatabase('a write whose caller loses access while it sends', (fixture) =>
         const slow = await beginCreate(path(group), await caller.token(), { name: 'too-late' });
         await revoke(caller);
         slow.finish();
-        assert.equal(await slow.status, status);
+        assertRefused(await slow.status);
         assert.deepEqual(await childrenOf(group), []);
       });
     }
@@ -82,7 +83,7 @@ onEveryDatabase('a write whose caller loses access while it sends', (fixture) =>
       ];
       await revoke(caller);
       for (const each of slow) each.finish();
-      assert.deepEqual(await Promise.all(slow.map(({ status: received }) => received)), [status, status]);
+      for (const { status } of slow) assertRefused(await status);
       const { headers: tagged } = await fixture.owner.send('HEAD', `/v2/${name}/manifests/latest`);
       assert.equal(tagged['docker-content-digest'], before.digest);
       assert.equal((await fixture.owner.send('HEAD', `/v2/${name}/blobs/${digestOf(blob)}`)).status, 404);
