@@ -9,7 +9,7 @@ import { compareInTurn } from './lib/compare.ts';
 import { formatFigure, runSuite, type Suite } from './lib/result.ts';
 import { SMALL } from './lib/sizes.ts';
 
-const PROGRAM = join(import.meta.dirname, '../src/cli/wharf.js');
+const PROGRAM = join(import.meta.dirname, '../dist/wharf.js');
 const BASELINE = `
   const server = require('node:http').createServer((_req, res) => res.end('{}'));
   server.listen(0, '127.0.0.1', () => console.log('serves http://127.0.0.1:' + server.address().port));`;
@@ -60,7 +60,7 @@ export const startup: Suite = async (print) => {
       baseline: 'plain node:http server',
       value: ratio,
       unit: 'times',
-      limit: { atMost: 10 },
+      limit: { atMost: 6 },
       figures: `${formatFigure(a)} ms against ${formatFigure(b)} ms`,
     },
   ];

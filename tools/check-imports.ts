@@ -39,7 +39,7 @@ for (const file of globSync('src/**/*.ts', { cwd: root, exclude: ['src/contract/
     if (network.test(specifier) && !edges.has(layer)) refuse('network', specifier);
     if (!specifier.startsWith('.')) continue;
     const other = layerOf(join(dirname(file), specifier));
-    if (!mayImport(layer, other, file.endsWith('.test.ts'))) refuse(other, specifier);
+    if (!mayImport(layer, other, /\.(?:test|testing)\.ts$/.test(file))) refuse(other, specifier);
   }
 }
 
@@ -59,7 +59,7 @@ function specifiersIn(source: string): string[] {
 
 function mayImport(layer: string, other: string, isTest: boolean): boolean {
   if (layer === other || other === 'package.json') return true;
-  if (other === 'test') return isTest;
+  if (other === 'test' || other === 'tools') return isTest;
   // The program and its commands are one: main.ts composes what cli/ starts.
   if (rank.get(layer) === rows.length - 1 && rank.get(other) === rows.length - 1) return true;
   return (rank.get(other) ?? Infinity) < (rank.get(layer) ?? -1);

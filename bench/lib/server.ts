@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { v8Flags } from '../../src/cli/v8-flags.ts';
 import { type Dataset, loginToken } from '../data.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../src/cli/wharf.js');
+const PROGRAM = join(import.meta.dirname, '../../dist/wharf.js');
 
 export interface BenchServer {
   readonly url: string;

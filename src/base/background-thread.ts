@@ -1,5 +1,3 @@
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
 import { type TransferListItem, Worker } from 'node:worker_threads';
 import { ApiError, Code } from './errors.ts';
 
@@ -32,7 +30,7 @@ interface Task {
 }
 
 const MAX_WAITING = 100;
-const ENTRY = new URL('./background-thread.worker.js', import.meta.url);
+const ENTRY = new URL('./background-thread.worker.ts', import.meta.url);
 
 /**
  * Creates a background thread for the tasks of one module, which exports `run(input)`. A task must bound its memory
@@ -49,10 +47,8 @@ export function createBackgroundThread<Input, Result>(
   let timer: NodeJS.Timeout | undefined;
 
   function startWorker(): Worker {
-    const cache = getCompileCacheDir();
     const started = new Worker(ENTRY, {
-      // The cache directory of this version of Node is inside of the one that was given.
-      workerData: { module: module.href, compileCache: cache && dirname(cache) },
+      workerData: { module: module.href },
       // The flags of the server process are for its own heap.
       execArgv: [],
     });

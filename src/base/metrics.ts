@@ -1,10 +1,13 @@
-import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import type { CodeName } from './errors.ts';
 import { createCounter, createGauge, createHistogram, type Instrument } from './instruments.ts';
-import { lazyPackage } from './lazy-package.ts';
 import { version } from './version.ts';
-
-const prometheus = lazyPackage<typeof import('prom-client')>('prom-client');
 
 export type DatabaseOperation = 'read' | 'write';
 /** `refused` is a transaction that was rolled back with an ApiError; `error` is a failure of the database. */
@@ -39,9 +42,7 @@ export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string
 
 /** Merges the metrics of the processes of one server into the Prometheus text format. */
 export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
-  prometheus()
-    .AggregatorRegistry.aggregate(snapshots as unknown as object[])
-    .metrics();
+  AggregatorRegistry.aggregate(snapshots as unknown as object[]).metrics();
 
 // From a cached read to the default deadline of a request.
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -169,9 +170,8 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Loads prom-client, so it is called when metrics are first requested: a server that is never scraped does without. */
 function createRegistry(instruments: readonly Instrument[]): Registry {
-  const registry = new (prometheus().Registry)();
+  const registry = new Registry();
   for (const instrument of instruments) registry.registerMetric(instrument as never);
   return registry;
 }
@@ -181,8 +181,8 @@ let processRegistry: Registry | undefined;
 /** Memory, CPU and event loop. One registry for the process, because prom-client cannot remove its observers. */
 function processMetrics(): Registry {
   if (!processRegistry) {
-    processRegistry = new (prometheus().Registry)();
-    prometheus().collectDefaultMetrics({ register: processRegistry });
+    processRegistry = new Registry();
+    collectDefaultMetrics({ register: processRegistry });
   }
   return processRegistry;
 }

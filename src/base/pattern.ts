@@ -1,8 +1,5 @@
-import type { RE2JS } from 're2js';
-import { lazyPackage } from './lazy-package.ts';
+import { RE2JS } from 're2js';
 import { createLru } from './lru.ts';
-
-const re2 = lazyPackage<typeof import('re2js')>('re2js');
 
 /** Far above what real patterns need. Together these limits bound the time of one match to some milliseconds. */
 const MAX_PATTERN = 512;
@@ -17,7 +14,7 @@ export function patternProblem(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
   let program: RE2JS;
   try {
-    program = re2().RE2JS.compile(pattern);
+    program = RE2JS.compile(pattern);
   } catch (error) {
     return `is not an RE2 pattern: ${(error as Error).message.replace(/^error parsing regexp: /, '')}`;
   }
@@ -55,7 +52,7 @@ export function matchesPattern(pattern: string, text: string, budget?: PatternBu
   // The length of a pattern is known before it is compiled, and is a lower bound for the work in most cases.
   if (!cached && budget?.spend(pattern.length * COMPILE_CHARACTERS) === false) return false;
   if (!cached && patternProblem(pattern) !== undefined) return false;
-  const program = cached ?? re2().RE2JS.compile(pattern);
+  const program = cached ?? RE2JS.compile(pattern);
   if (!cached) compiled.set(pattern, program);
   if (budget?.spend(program.programSize() * (text.length + 1)) === false) return false;
   // program.matches() is twice as fast, but caches an automaton: a hostile pattern can make it keep 8 MB.

@@ -6,11 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { PROGRAM } from './built-program.testing.ts';
 import { run } from './program.ts';
 import { v8Flags } from './v8-flags.ts';
-
-const entry = fileURLToPath(new URL('wharf.js', import.meta.url));
 
 export interface Result {
   /** The exit code, or -1 when a signal ended it. */
@@ -26,7 +24,7 @@ export function start(
 ): { child: ChildProcess; done: Promise<Result> } {
   const { promise, resolve } = Promise.withResolvers<Result>();
   const options = { env: { PATH: process.env.PATH, XDG_CONFIG_HOME: '/nonexistent', ...env } };
-  const child = execFile(process.execPath, [...v8Flags, entry, ...args], options, (error, stdout, stderr) => {
+  const child = execFile(process.execPath, [...v8Flags, PROGRAM, ...args], options, (error, stdout, stderr) => {
     resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr });
   });
   return { child, done: promise };

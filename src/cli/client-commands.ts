@@ -6,6 +6,7 @@ import { addPing } from './ping.ts';
 import { addRegistry } from './registry/registry.ts';
 import { addKeys } from './server/keys.ts';
 import { addOwner } from './server/owner.ts';
+import { addVersion } from './version.ts';
 
 /** Adds every command except `serve`. */
 export async function addClientCommands(program: Command, args: readonly string[]): Promise<void> {
@@ -16,4 +17,5 @@ export async function addClientCommands(program: Command, args: readonly string[
   addKeys(program);
   addOwner(program);
   addPing(program);
+  addVersion(program);
 }

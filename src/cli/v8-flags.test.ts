@@ -9,13 +9,13 @@ import { version } from '../base/version.ts';
 import { temporaryDirectory } from './cli.testing.ts';
 import { startFlags } from './v8-flags.ts';
 
-const launcher = fileURLToPath(new URL('wharf.sh', import.meta.url));
+const launcher = fileURLToPath(new URL('../../dist/wharf.sh', import.meta.url));
 const flags = startFlags.join(' ');
 
 test('package.json and the launcher start wharf with the start flags', () => {
   const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  assert.equal(scripts.start, `node ${flags} src/cli/wharf.js serve`);
-  assert.equal(scripts.wharf, `node ${flags} src/cli/wharf.js`);
+  assert.equal(scripts.start, `node ${flags} dist/wharf.js serve`);
+  assert.equal(scripts.wharf, `node ${flags} dist/wharf.js`);
   assert.ok(readFileSync(launcher, 'utf8').includes(`exec "$node" ${flags} "$here/wharf.js" "$@"`));
 });
 

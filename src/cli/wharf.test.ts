@@ -25,6 +25,19 @@ test('--version and --help print to standard output', async () => {
   }
 });
 
+test('version shows the versions of the program and of the server', async (t) => {
+  const server = await startFakeServer(t, ({ path }) =>
+    path === '/version' ? { json: { version: '9.8.7' } } : { status: 404, text: '' },
+  );
+  const { code, stdout } = await runInProcess(['version', '--server', server]);
+  assert.equal(code, 0);
+  assert.equal(stdout, `wharf   ${version}, Node ${process.version}\nserver  9.8.7, ${server}\n`);
+  const unreachable = await runInProcess(['version', '--server', 'http://127.0.0.1:1', '-o', 'json']);
+  assert.equal(unreachable.code, 0);
+  assert.equal(JSON.parse(unreachable.stdout).client.version, version);
+  assert.equal(JSON.parse(unreachable.stdout).server.version, undefined);
+});
+
 test('a usage error is one line and exit code 2', async () => {
   const cases: [string[], RegExp][] = [
     [['sreve'], /unknown command 'sreve' \(Did you mean serve\?\)/],

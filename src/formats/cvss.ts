@@ -1,6 +1,4 @@
-import { lazyPackage } from '../base/lazy-package.ts';
-
-const calculator = lazyPackage<typeof import('ae-cvss-calculator')>('ae-cvss-calculator');
+import calculator from 'ae-cvss-calculator';
 
 export type SeverityLevel = 'none' | 'low' | 'medium' | 'high' | 'critical';
 
@@ -26,7 +24,7 @@ export function parseCvss(vector: string): Cvss | undefined {
   const parts = vector.split('/').slice(version === 2 ? 0 : 1);
   const names = new Set(parts.map((part) => part.split(':')[0]));
   if (names.size < parts.length || !parts.every((part) => metrics[version].test(part))) return undefined;
-  const parsed = calculator().fromVector(vector);
+  const parsed = calculator.fromVector(vector);
   if (!parsed?.isBaseFullyDefined()) return undefined;
   const score = parsed.calculateScores(true).base;
   return score === undefined ? undefined : { version, score, level: levelOf(version, score) };

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { ApiError, Code } from '../base/errors.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
+import { version } from '../base/version.ts';
 import { createOperationalEndpoints } from './operational-endpoints.ts';
 
 /** Serves the operational endpoints, and 404 for other paths. */
@@ -34,6 +35,12 @@ test('/healthz does not depend on the database', async (t) => {
   assert.equal(response.headers.get('content-type'), 'application/json');
   assert.equal(response.headers.get('cache-control'), 'no-store');
   assert.deepEqual(await response.json(), { status: 'ok' });
+});
+
+test('/version says which version is running', async (t) => {
+  const response = await (await serve(t))('/version');
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), { version });
 });
 
 test('/readyz says whether requests can be served', async (t) => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { shareResult } from '../base/share-result.ts';
+import { commit, version } from '../base/version.ts';
 
 /** How long the readiness check waits for the database. */
 const READINESS_TIMEOUT_MS = 2000;
@@ -26,7 +27,7 @@ export interface OperationalEndpointsOptions {
   readonly showDetails: boolean;
 }
 
-/** Serves `/healthz`, `/readyz` and `/metrics`. The handler returns false for any other path. */
+/** Serves `/healthz`, `/readyz`, `/version` and `/metrics`. The handler returns false for any other path. */
 export function createOperationalEndpoints({
   ready,
   metrics,
@@ -41,6 +42,7 @@ export function createOperationalEndpoints({
   const endpoints: ReadonlyMap<string, () => Promise<EndpointResponse>> = new Map([
     ['/healthz', async () => HEALTHY],
     ['/readyz', readyResponse],
+    ['/version', async () => VERSION],
     ['/metrics', showDetails ? metricsResponse : async () => METRICS_ELSEWHERE],
   ]);
   return (req, res) => {
@@ -85,6 +87,8 @@ const json = (status: number, body: object): EndpointResponse => ({
 });
 
 const HEALTHY = json(200, { status: 'ok' });
+
+const VERSION = json(200, { version, commit });
 
 const METRICS_ELSEWHERE = json(404, {
   status: 'error',

@@ -30,7 +30,7 @@ export function createOperationsRouter(options: OperationsRouterOptions): Protoc
     http(req, res) {
       if (operational(req, res)) return;
       res.writeHead(404, { 'content-type': 'application/json' });
-      res.end('{"status":"error","reason":"this port serves only /healthz, /readyz and /metrics"}\n');
+      res.end('{"status":"error","reason":"this port serves only /healthz, /readyz, /version and /metrics"}\n');
     },
     grpc: createGrpcServer({
       ...common,

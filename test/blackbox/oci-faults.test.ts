@@ -5,8 +5,8 @@ import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { parseDigest } from '../../src/blobs/digest.ts';
+import { PROGRAM } from '../../src/cli/built-program.testing.ts';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { registryDirectory } from '../../src/oci/registry.ts';
 import { databases } from '../support/databases.ts';
@@ -208,7 +208,6 @@ onEveryDatabase('registry errors', (fixture) => {
   });
 });
 
-const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 const [sqlite] = databases;
 
 test('a full disk during a push gets a clear error, leaves no partial blob, and the server continues', {

@@ -18,7 +18,7 @@ function blocks(heading: string): string[] {
 /** Runs a shell block of the README against the server of a test, in its data directory. */
 function runScript(script: string, server: TestServer): Promise<string> {
   const { dataDir } = server.dataLocation;
-  const wharf = `wharf() { "${process.execPath}" "${root}src/cli/wharf.js" "$@"; }`;
+  const wharf = `wharf() { "${process.execPath}" "${root}dist/wharf.js" "$@"; }`;
   const adapted = script
     .replaceAll('http://127.0.0.1:8080', server.url)
     .replaceAll(/^alias .*$/gm, '')

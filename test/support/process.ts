@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { PROGRAM } from '../../src/cli/built-program.testing.ts';
 import { startFlags } from '../../src/cli/v8-flags.ts';
 import type { DataLocation } from './databases.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../src/cli/wharf.js', import.meta.url));
 
 /** Longer than a server needs to finish its running requests. */
 const STOP_MS = 30_000;

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { databases } from '../../../test/support/databases.ts';
 import { ociClient, pushImage } from '../../../test/support/oci-client.ts';
 import { startTestServer } from '../../../test/support/server.ts';
+import { PROGRAM } from '../built-program.testing.ts';
 import { type Result, runInProcess, startFakeServer, temporaryDirectory } from '../cli.testing.ts';
 
-const HELPER = fileURLToPath(new URL('../docker-credential-wharf.sh', import.meta.url));
+const HELPER = join(dirname(PROGRAM), 'docker-credential-wharf.sh');
 
 /** Runs the helper as docker does: by a link in the PATH, without the Node of the package. */
 function helper(verb: string, input: string, env: Record<string, string>): Promise<Result> {

@@ -10,8 +10,14 @@ export interface StartedServer {
   readonly data: string;
 }
 
+/** The command of this program, depending on how it was started: by npm in a clone, by npx, or installed. */
+export function commandOf(env: NodeJS.ProcessEnv): string {
+  if (env.npm_lifecycle_event === 'npx') return 'npx wharfinger';
+  return env.npm_lifecycle_event === undefined ? 'wharf' : 'npm run -s wharf --';
+}
+
 /** The text that a start prints: the address of the server, and commands to paste. */
-export function banner({ url, organization, firstStart, data }: StartedServer): string {
+export function banner({ url, organization, firstStart, data }: StartedServer, command: string): string {
   const dataFlag = data === resolve(settings.data.default) ? '' : ` --data ${shellQuote(data)}`;
   const authorization = '-H "Authorization: Bearer $TOKEN"';
   return `
@@ -20,7 +26,7 @@ Organization ${organization.name} (${organization.uid})${firstStart ? ', created
 
 Paste these into another terminal, in this directory:
 
-  TOKEN=$(npm run -s wharf -- auth token${dataFlag})
+  TOKEN=$(${command} auth token${dataFlag})
   curl ${authorization} ${url}/iam/v2/groups
   curl ${authorization} -H 'Content-Type: application/json' -d '{"name":"my-group"}' ${url}/iam/v2/groups/${organization.uid}
 

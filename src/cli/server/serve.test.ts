@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { version } from '../../base/version.ts';
-import { banner } from './banner.ts';
+import { banner, commandOf } from './banner.ts';
 import { startFailureMessage } from './run-server.ts';
 
 const uid = 'f'.repeat(40);
@@ -14,10 +14,10 @@ const started = {
 };
 
 test('the banner names address, version and organization, and three commands to paste', () => {
-  const text = banner(started);
+  const text = banner(started, 'npm run -s wharf --');
   assert.ok(text.includes(`Wharfinger ${version} serves http://127.0.0.1:8080\n`));
   assert.ok(text.includes(`Organization my-org (${uid}), created by this start\n`));
-  assert.doesNotMatch(banner({ ...started, firstStart: false }), /created/);
+  assert.doesNotMatch(banner({ ...started, firstStart: false }, 'wharf'), /created/);
   const commands = text.split('\n').filter((line) => line.startsWith('  '));
   assert.deepEqual(commands, [
     '  TOKEN=$(npm run -s wharf -- auth token)',
@@ -27,8 +27,17 @@ test('the banner names address, version and organization, and three commands to 
 });
 
 test('the pasted command names a data directory that is not the default, quoted for the shell', () => {
-  assert.match(banner({ ...started, data: '/srv/wharf' }), /auth token --data \/srv\/wharf\)/);
-  assert.match(banner({ ...started, data: "/srv/o'hara $HOME" }), /auth token --data '\/srv\/o'\\''hara \$HOME'\)/);
+  assert.match(banner({ ...started, data: '/srv/wharf' }, 'wharf'), /auth token --data \/srv\/wharf\)/);
+  assert.match(
+    banner({ ...started, data: "/srv/o'hara $HOME" }, 'wharf'),
+    /auth token --data '\/srv\/o'\\''hara \$HOME'\)/,
+  );
+});
+
+test('the pasted command is the one that this program was started by', () => {
+  assert.equal(commandOf({ npm_lifecycle_event: 'start' }), 'npm run -s wharf --');
+  assert.equal(commandOf({ npm_lifecycle_event: 'npx' }), 'npx wharfinger');
+  assert.equal(commandOf({}), 'wharf');
 });
 
 const failure = (fields: object, message = 'failed'): Error => Object.assign(new Error(message), fields);

@@ -12,8 +12,7 @@ import {
   unknownVariables,
 } from '../../config.ts';
 import { addExamples } from '../help.ts';
-import { banner } from './banner.ts';
-import { restartFromCompileCache } from './restart-from-compile-cache.ts';
+import { banner, commandOf } from './banner.ts';
 import { runWorker, startInProcess, startWorkers } from './run-server.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorker } from './worker-processes.ts';
@@ -46,15 +45,10 @@ async function serve(flags: SettingFlags): Promise<void> {
     process.exit(1);
   });
   if (isWorker) return runWorker(config, log);
-  if (config.workers === 1) {
-    await import('../../main.ts');
-    // Before anything is printed, which a restart would print twice.
-    restartFromCompileCache();
-  }
   warnAboutStart(flags, log);
   const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
   stopOnSignals({ stop, log, clock: systemClock, process });
-  process.stdout.write(banner(started));
+  process.stdout.write(banner(started, commandOf(process.env)));
 }
 
 /** Warns about a way of starting that is valid and yet a mistake. */

@@ -7,12 +7,24 @@ export interface Page {
   readonly contentSecurityPolicy: string;
 }
 
-const read = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+const read = (file: URL): string => readFileSync(file, 'utf8');
 
-const styles = ['page.css', 'content.css', 'code.css'];
+const styles = [
+  new URL('./page.css', import.meta.url),
+  new URL('./content.css', import.meta.url),
+  new URL('./code.css', import.meta.url),
+];
 
 /** In the order of their dependencies. */
-const scripts = ['dom.js', 'model.js', 'schema.js', 'request.js', 'operation.js', 'navigation.js', 'page.js'];
+const scripts = [
+  new URL('./dom.js', import.meta.url),
+  new URL('./model.js', import.meta.url),
+  new URL('./schema.js', import.meta.url),
+  new URL('./request.js', import.meta.url),
+  new URL('./operation.js', import.meta.url),
+  new URL('./navigation.js', import.meta.url),
+  new URL('./page.js', import.meta.url),
+];
 
 /** Removes `import` and `export`: on disk the scripts are modules, in the page they share one scope. */
 const withoutModuleSyntax = (source: string): string =>
@@ -21,8 +33,8 @@ const withoutModuleSyntax = (source: string): string =>
 /** Assembles the API page from its sources. The page is one file and loads only `/openapi.json`. */
 export function assemblePage(): Page {
   const style = styles.map(read).join('\n');
-  const script = scripts.map((name) => withoutModuleSyntax(read(name))).join('\n');
-  const html = read('page.html')
+  const script = scripts.map((file) => withoutModuleSyntax(read(file))).join('\n');
+  const html = read(new URL('./page.html', import.meta.url))
     .replace('/* style */', () => style)
     .replace('/* script */', () => script);
   return {

@@ -1,8 +1,5 @@
-import type { DefaultTreeAdapterTypes } from 'parse5';
-import { lazyPackage } from '../../../base/lazy-package.ts';
-
-const markdownIt = lazyPackage<typeof import('markdown-it').default>('markdown-it');
-const parse5 = lazyPackage<typeof import('parse5')>('parse5');
+import MarkdownIt from 'markdown-it';
+import { type DefaultTreeAdapterTypes, parse } from 'parse5';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
@@ -12,7 +9,7 @@ export const MAX_README = 128 * 1024;
 
 /** Renders Markdown with raw HTML and all links unchanged, so that the policy checks both. */
 function render(text: string): string {
-  const markdown = new (markdownIt())({ html: true, linkify: false });
+  const markdown = new MarkdownIt({ html: true, linkify: false });
   markdown.validateLink = () => true;
   return markdown.render(text);
 }
@@ -61,7 +58,7 @@ const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 export function readmeProblem(text: string): string | undefined {
   if (text.length > MAX_README) return `must be at most ${MAX_README} characters`;
   // Parsed as a complete page, because attributes of `<body onload=…>` in the text go to the body of the page.
-  const found = firstProblem(parse5().parse(`<!DOCTYPE html><body>${render(text)}`));
+  const found = firstProblem(parse(`<!DOCTYPE html><body>${render(text)}`));
   return found && `must be Markdown without active content, but has ${found}`;
 }
 
