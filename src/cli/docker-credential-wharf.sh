@@ -2,4 +2,4 @@
 # Docker runs this program with a PATH on which Node can be missing or too old.
 here=$(dirname "$(readlink -f "$0")")
 . "$here/find-node.sh"
-exec "$node" --disable-sigusr1 "$here/docker-credential-wharf.js" "$@"
+exec "$node" --disable-sigusr1 --disable-warning=ExperimentalWarning "$here/docker-credential-wharf.js" "$@"

@@ -27,4 +27,6 @@ export const startFlags: readonly string[] = [
    * wharf.js ignores the signal too, for a start without this flag. The flag also covers the time before it runs.
    */
   '--disable-sigusr1',
+  /** Node 22 warns about node:sqlite, which is stable enough for what is used here, on every start. */
+  '--disable-warning=ExperimentalWarning',
 ];

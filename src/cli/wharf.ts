@@ -1,4 +1,4 @@
-import { enableCompileCache } from 'node:module';
+import nodeModule from 'node:module';
 import { join } from 'node:path';
 
 // SIGUSR1 would open the debugger of Node. The start flags prevent it too, see v8-flags.ts.
@@ -16,7 +16,7 @@ if (major < 22 || (major === 22 && minor < 16)) {
 } else {
   // Keeps compiled code between starts, which saves a quarter of the start. It is beside the program: any user could
   // plant code in the shared temporary directory. If the directory cannot be written, Node does without.
-  enableCompileCache(join(import.meta.dirname, '.compile-cache'));
+  nodeModule.enableCompileCache(join(import.meta.dirname, '.compile-cache'));
   // Not a static import, which an old Node would fail to load before it prints the message above.
   const { run } = await import('./program.ts');
   process.exitCode = await run(process.argv.slice(2));
