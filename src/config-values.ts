@@ -44,6 +44,16 @@ export function readFileContent(path: string): string {
   return content;
 }
 
+/** Reads a file of limited size. Anything but a file, such as a pipe, could block the start. */
+export function readRegularFile(path: string, maxBytes: number): string {
+  return readOrExplain(() => {
+    const stats = statSync(path);
+    if (!stats.isFile()) throw new ConfigError('it is not a file');
+    if (stats.size > maxBytes) throw new ConfigError(`the file is larger than ${maxBytes / 1024} KiB`);
+    return readFileSync(path, 'utf8');
+  });
+}
+
 export interface TextFile {
   /** Absolute. */
   readonly path: string;
@@ -57,6 +67,7 @@ function readOrExplain<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const code = (error as NodeJS.ErrnoException).code;
     throw new ConfigError(code === 'ENOENT' ? 'the file does not exist' : `it cannot be read (${code})`);
   }

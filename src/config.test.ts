@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ConfigError, flagOf, loadConfig, settings, unknownVariables } from './config.ts';
+import { ConfigError, flagOf, loadConfig, settings } from './config.ts';
 
 const testData = (name: string): string => fileURLToPath(new URL(`../test/data/tls/${name}`, import.meta.url));
 const cert = testData('cert.pem');
@@ -175,9 +175,4 @@ test('TLS needs a certificate and its key', (t) => {
       /the key belongs to another certificate$/,
     );
   }
-});
-
-test('unknown variables are found, except those of the client', () => {
-  const env = { WHARF_LISTN: ':80', WHARF_LISTEN: ':80', WHARF_SERVER: 'x', WHARF_TOKEN: 'y', PATH: '/bin' };
-  assert.deepEqual(unknownVariables(env), ['WHARF_LISTN']);
 });

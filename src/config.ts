@@ -21,25 +21,40 @@ import {
   sizeParser,
   type TextFile,
 } from './config-values.ts';
+import {
+  fileSource,
+  flagSource,
+  invalidValue,
+  type SettingSource,
+  variableSource,
+  type WrittenValue,
+  writtenValue,
+} from './setting-sources.ts';
+import type { SettingsFile } from './settings-file.ts';
 import { type TlsFiles, tlsPairProblem } from './transport/tls-files.ts';
 
 export { ConfigError } from './config-values.ts';
+export { flagOf } from './setting-sources.ts';
 
 export interface Setting<T = unknown> {
   readonly variable: `WHARF_${string}`;
-  /** The placeholder of the value in the help, such as `host:port`. */
+  /** The placeholder of the value in the help, such as `host:port`. `file` and `dir` are paths. */
   readonly value: string;
   readonly description: string;
   /** Throws a ConfigError that says what to write. */
   readonly parse: (text: string) => T;
   readonly default?: string;
-  /** Whether errors must not contain the value. */
+  /** Whether errors must not contain the value. The value can also be in a file, which WHARF_<NAME>_FILE names. */
   readonly secret?: true;
   /**
    * Whether an empty value is valid. It counts as unset otherwise: container tools pass unset variables as empty
    * ones.
    */
   readonly mayBeEmpty?: true;
+  /** Whether the settings file may have a list, which is the same as its values separated by commas. */
+  readonly list?: true;
+  /** Whether a running server uses a changed value after a reload. */
+  readonly reloadable?: true;
 }
 
 /** All settings of the server. The flag is the variable in lower case: WHARF_TLS_CERT is --tls-cert. */
@@ -62,7 +77,7 @@ export const settings = {
   /** In milliseconds. */
   signingKeyRotation: { variable: 'WHARF_SIGNING_KEY_ROTATION', value: 'time', default: '90d', parse: parseRotation, description: 'after how long the signing key of tokens is replaced: a time from 1h to 3650d, or never' },
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
-  corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
+  corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', list: true, parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
   operationsListen: { variable: 'WHARF_OPERATIONS_LISTEN', value: 'host:port', parse: parseAddress, description: 'an address of its own for /metrics, /readyz with reasons, and gRPC reflection without a token; plaintext, so keep it inside your network' },
   maxConnections: { variable: 'WHARF_MAX_CONNECTIONS', value: 'number', default: '10000', parse: countParser(10, 1_000_000), description: 'the maximum number of open connections' },
   maxConnectionsPerAddress: { variable: 'WHARF_MAX_CONNECTIONS_PER_ADDRESS', value: 'number', default: '5000', parse: countParser(1, 1_000_000), description: 'the maximum number of open connections of one client address; behind a load balancer all clients may have the same one' },
@@ -76,11 +91,11 @@ export const settings = {
   maxTokenLifetime: { variable: 'WHARF_MAX_TOKEN_LIFETIME', value: 'time', default: '7d', parse: durationParser('1d', '3650d'), description: 'the longest lifetime of tokens of other issuers and of static keys; a token that is valid for longer is refused' },
   /** In bytes. */
   maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: sizeParser('1MiB', '1024TiB'), description: 'the maximum size of a pushed blob, such as an image layer' },
-  publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },
+  publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', list: true, parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },
   pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: parseBoolean, description: 'whether pulls from the registry are events; pushes always are' },
   allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether events may be sent to private addresses, and to this machine by http' },
   /** In milliseconds, as the next three. */
-  deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', parse: parseSchedule, description: 'the delays before the attempts to deliver an event' },
+  deliverySchedule: { variable: 'WHARF_DELIVERY_SCHEDULE', value: 'times', default: '0s,5s,5m,30m,2h,5h,10h,10h', list: true, parse: parseSchedule, description: 'the delays before the attempts to deliver an event' },
   deliveryTimeout: { variable: 'WHARF_DELIVERY_TIMEOUT', value: 'time', default: '15s', parse: durationParser('10ms', '5m'), description: 'the timeout of an attempt to deliver an event' },
   deliveryGiveUp: { variable: 'WHARF_DELIVERY_GIVE_UP', value: 'time', default: '5d', parse: durationParser('1s', '365d'), description: 'how long a sink can fail before it is disabled' },
   /** In milliseconds. */
@@ -92,7 +107,7 @@ export const settings = {
   /** Requests per second; undefined for the default, which depends on the address to listen on. */
   identityRate: { variable: 'WHARF_IDENTITY_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second that one identity may send to one server process; by default unlimited if the server listens on this machine only, otherwise 2000' },
   addressRate: { variable: 'WHARF_ADDRESS_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second without a valid token that one address may send to one server process; by default unlimited if the server listens on this machine only, otherwise 500' },
-  trustedProxies: { variable: 'WHARF_TRUSTED_PROXIES', value: 'networks', default: '', parse: parseNetworks, mayBeEmpty: true, description: 'addresses and networks, separated by commas, of the proxies whose X-Forwarded-For names the client' },
+  trustedProxies: { variable: 'WHARF_TRUSTED_PROXIES', value: 'networks', default: '', list: true, parse: parseNetworks, mayBeEmpty: true, description: 'addresses and networks, separated by commas, of the proxies whose X-Forwarded-For names the client' },
   maxRefreshTokens: { variable: 'WHARF_MAX_REFRESH_TOKENS', value: 'number', default: '100', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the valid refresh tokens of one identity; a further login ends the oldest' },
   maxRegistrations: { variable: 'WHARF_MAX_REGISTRATIONS', value: 'number', default: '1000', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the people who may register in one organization within an hour' },
   maxOrgs: { variable: 'WHARF_MAX_ORGS', value: 'number', default: '10', parse: orUnlimited(countParser(0, 1_000_000)), description: 'the organizations that one identity may create; operators are exempt' },
@@ -104,6 +119,7 @@ export const settings = {
 
 type Settings = typeof settings;
 export type SettingName = keyof Settings;
+type SecretName = { [N in SettingName]: Settings[N] extends { secret: true } ? N : never }[SettingName];
 type Parsed<S extends Setting> = S extends { default: string }
   ? ReturnType<S['parse']>
   : ReturnType<S['parse']> | undefined;
@@ -113,46 +129,56 @@ export interface Config extends Omit<Values, 'tlsCert' | 'tlsKey'> {
   readonly tls: TlsFiles | undefined;
 }
 
-export type SettingFlags = { readonly [N in SettingName]?: string | undefined };
+/** The values of flags: one for each setting, and one for the file of each secret. */
+export type SettingFlags = { readonly [N in SettingName | `${SecretName}File`]?: string | undefined };
 
-/** A flag overrides its variable, and both override the default. Throws a ConfigError for the first invalid value. */
-export function loadConfig(flags: SettingFlags, env: NodeJS.ProcessEnv): Config {
-  const values = Object.fromEntries(
-    Object.entries(settings).map(([name, setting]) => [name, readSetting(setting, flags[name as SettingName], env)]),
-  ) as Values;
-  const { tlsCert, tlsKey, ...rest } = values;
+/** All settings as they are written, undefined for those that have no value. */
+export type WrittenSettings = { readonly [N in SettingName]: WrittenValue | undefined };
+
+export const settingNames = Object.keys(settings) as readonly SettingName[];
+
+/** A flag overrides its variable, both override the settings file, and all override the default. */
+export function readSettings(flags: SettingFlags, env: NodeJS.ProcessEnv, file?: SettingsFile): WrittenSettings {
+  const sources = sourcesOf(flags, env, file);
+  return Object.fromEntries(
+    settingNames.map((name) => [name, writtenValue(settings[name], sources)]),
+  ) as unknown as WrittenSettings;
+}
+
+/** Reads one setting. Throws a ConfigError for an invalid value. */
+export function readSetting<N extends SettingName>(
+  name: N,
+  flags: SettingFlags,
+  env: NodeJS.ProcessEnv,
+  file?: SettingsFile,
+): Values[N] {
+  return parseSetting(settings[name], writtenValue(settings[name], sourcesOf(flags, env, file))) as Values[N];
+}
+
+const sourcesOf = (flags: SettingFlags, env: NodeJS.ProcessEnv, file: SettingsFile | undefined): SettingSource[] => [
+  flagSource(flags),
+  variableSource(env),
+  ...(file ? [fileSource(file)] : []),
+];
+
+/** Returns the values of written settings. Throws a ConfigError for the first invalid value. */
+export function configOf(written: WrittenSettings): Config {
+  const values = Object.fromEntries(settingNames.map((name) => [name, parseSetting(settings[name], written[name])]));
+  const { tlsCert, tlsKey, ...rest } = values as unknown as Values;
   return { ...rest, tls: checkedTlsPair(tlsCert, tlsKey) };
 }
 
-/** The flag of a setting: `--tls-cert` for WHARF_TLS_CERT. */
-export const flagOf = (setting: Setting): string =>
-  `--${setting.variable.slice('WHARF_'.length).toLowerCase().replaceAll('_', '-')}`;
+/** Reads flags and variables, and no settings file. Throws a ConfigError for the first invalid value. */
+export const loadConfig = (flags: SettingFlags, env: NodeJS.ProcessEnv): Config => configOf(readSettings(flags, env));
 
-const clientVariables = ['WHARF_SERVER', 'WHARF_TOKEN', 'WHARF_CA'];
-
-/** Returns the variables that begin with WHARF_ but are not settings. Most are typing errors. */
-export function unknownVariables(env: NodeJS.ProcessEnv): string[] {
-  const knownVariables = new Set([...clientVariables, ...Object.values(settings).map((setting) => setting.variable)]);
-  return Object.keys(env).filter((variable) => variable.startsWith('WHARF_') && !knownVariables.has(variable));
-}
-
-function readSetting(setting: Setting, flag: string | undefined, env: NodeJS.ProcessEnv): unknown {
-  const value = [flag, env[setting.variable]].find((text) => text !== undefined && (text !== '' || setting.mayBeEmpty));
-  const text = value ?? setting.default;
-  if (text === undefined) return undefined;
+function parseSetting(setting: Setting, written: WrittenValue | undefined): unknown {
+  if (written === undefined) return undefined;
   try {
-    return setting.parse(text);
+    return setting.parse(written.text);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    const source = value !== undefined && value === flag ? ` (given as ${flagOf(setting)})` : '';
-    throw new ConfigError(
-      `${setting.variable}${setting.secret ? '' : `=${quote(text)}`}${source} cannot be used: ${error.message}`,
-    );
+    throw error instanceof ConfigError ? invalidValue(setting, written, error.message) : error;
   }
 }
-
-/** Quotes a value in one line and shortens it. */
-const quote = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
 function checkedTlsPair(cert: TextFile | undefined, key: TextFile | undefined): TlsFiles | undefined {
   if (!cert && !key) return undefined;

@@ -85,9 +85,12 @@ test('a login is used for one server, the owner for servers on this machine', as
   }
 });
 
-test('the data directory is an absolute path', (t) => {
-  setEnvironment(t);
-  const command = addClientOptions(new Command());
-  assert.equal(command.parse([], { from: 'user' }).opts().data, resolve('data'));
-  assert.equal(command.parse(['--data', 'src'], { from: 'user' }).opts().data, resolve('src'));
+test('the data directory is an absolute path', async (t) => {
+  setEnvironment(t, { WHARF_CONFIG: '/dev/null' });
+  const dataOf = async (...args: string[]): Promise<string> => {
+    const command = addClientOptions(new Command()).parse(args, { from: 'user' });
+    return (await readContext(command)).data();
+  };
+  assert.equal(await dataOf(), resolve('data'));
+  assert.equal(await dataOf('--data', 'src'), resolve('src'));
 });

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { settings } from '../config.ts';
 import { ConfigError, parseOrigin, readFileContent } from '../config-values.ts';
+import { findDataDirectory } from '../load-settings.ts';
 import { ownerToken } from './auth/owner-token.ts';
 import type { ClientContext, Connection } from './context.ts';
 import { CliError, ExitCode } from './exit-codes.ts';
@@ -16,7 +17,7 @@ interface ClientOptions {
   readonly server?: string;
   readonly token?: string;
   readonly ca?: string;
-  readonly data: string;
+  readonly data?: string;
   readonly output?: Output;
 }
 
@@ -44,10 +45,12 @@ export const addClientOptions = (command: Command): Command =>
         .argParser(optionParser((text) => text && readCertificate(text))),
     )
     .addOption(
-      connectionOption('--data <dir>', 'the data directory of a server on this machine')
+      connectionOption(
+        '--data <dir>',
+        `the data directory of a server on this machine (default: that of the settings file, else "${settings.data.default}")`,
+      )
         .env(settings.data.variable)
-        .default(settings.data.parse(settings.data.default), settings.data.default)
-        .argParser(optionParser((text) => settings.data.parse(text || settings.data.default))),
+        .argParser(optionParser((text) => text && settings.data.parse(text))),
     );
 
 function readCertificate(path: string): string {
@@ -69,9 +72,11 @@ export async function readContext(command: Command): Promise<ClientContext> {
   const ca = options.ca || undefined;
   const isFlag = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
   const terminal = terminalOf(command);
+  const data = (): Promise<string> => findDataDirectory(options.data, process.env);
   return {
     server,
     ca,
+    data,
     output: options.output ?? config.output ?? 'table',
     terminal,
     async token() {
@@ -79,8 +84,8 @@ export async function readContext(command: Command): Promise<ClientContext> {
       // The flag --data selects the owner of that directory. It overrides the variable WHARF_TOKEN.
       const selectsOwner = isFlag('data') && !isFlag('token');
       if (token && !selectsOwner) return token;
-      if (selectsOwner) return ownerToken(options.data, terminal);
-      return (await loginToken({ server, ca })) ?? localOwnerToken(server, options.data, terminal);
+      if (selectsOwner) return ownerToken(await data(), terminal);
+      return (await loginToken({ server, ca })) ?? localOwnerToken(server, data, terminal);
     },
   };
 }
@@ -94,8 +99,8 @@ async function loginToken(connection: Connection): Promise<string | undefined> {
 }
 
 /** Only a server on this machine can use the local data directory. */
-async function localOwnerToken(server: string, data: string, terminal: Terminal): Promise<string> {
-  if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(server).hostname)) return ownerToken(data, terminal);
+async function localOwnerToken(server: string, data: () => Promise<string>, terminal: Terminal): Promise<string> {
+  if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(server).hostname)) return ownerToken(await data(), terminal);
   throw new CliError(
     ExitCode.unauthenticated,
     `no token for ${server}: log in with 'wharf auth login', or give one with --token (WHARF_TOKEN)`,

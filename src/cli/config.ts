@@ -3,11 +3,14 @@ import { ConfigError } from '../config-values.ts';
 import { usageError } from './exit-codes.ts';
 import { addExamples } from './help.ts';
 import { terminalOf } from './output/terminal.ts';
+import { addConfigShow } from './server/config-show.ts';
 import { type ConfigKey, configKeys, configPath, readConfig, setConfig, unsetConfig } from './settings/config-file.ts';
 
 export function addConfig(program: Command): void {
-  const config = program.command('config').description('defaults for the options --server and --output');
-  addExamples(config, 'wharf config set server https://wharf.example.com');
+  const config = program
+    .command('config')
+    .description('defaults for the options --server and --output, and the settings of a server');
+  addExamples(config, 'wharf config set server https://wharf.example.com', 'wharf config show');
   const key = () => new Argument('<key>', 'the option').choices(configKeys);
   const { out } = terminalOf(config);
 
@@ -36,4 +39,6 @@ export function addConfig(program: Command): void {
   const unset = config.command('unset').description('remove a default').addArgument(key());
   addExamples(unset, 'wharf config unset server');
   unset.action((name: ConfigKey) => unsetConfig(name));
+
+  addConfigShow(config);
 }

@@ -13,6 +13,8 @@ export interface Connection {
 export interface ClientContext extends Connection {
   readonly output: Output;
   readonly terminal: Terminal;
+  /** Returns the data directory of the server on this machine. */
+  data(): Promise<string>;
   /** Returns the given token, else that of the saved login, else a new one for the owner of the data directory. */
   token(): Promise<string>;
 }

@@ -15,7 +15,6 @@ import { ownerToken } from './owner-token.ts';
 
 interface TokenFlags extends ExchangeFlags {
   readonly lifetime?: number;
-  readonly data: string;
 }
 
 export function addToken(auth: Command): void {
@@ -38,11 +37,11 @@ export function addToken(auth: Command): void {
     'wharf auth token --data /srv/wharf --lifetime 8h',
     'wharf auth token --scope $GROUP --cap groups.list',
   );
-  command.action(async ({ lifetime, data, ...flags }: TokenFlags) => {
+  command.action(async ({ lifetime, ...flags }: TokenFlags) => {
     const context = await readContext(command);
     const print = (token: string): void => context.terminal.out(`${token}\n`);
     if (lifetime !== undefined) {
-      print(await ownerToken(data, context.terminal, { lifetimeSeconds: lifetime / 1000 }));
+      print(await ownerToken(await context.data(), context.terminal, { lifetimeSeconds: lifetime / 1000 }));
       return;
     }
     const token = await context.token();

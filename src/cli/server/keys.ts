@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { type Config, flagOf, loadConfig, type Setting, settings } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { MasterKeySource, MasterKeys } from '../../identity/master-key.ts';
 import type * as Rotation from '../../identity/tokens/rotate-and-revoke-keys.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,10 +12,9 @@ import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs, readConfig } from '../settings/config-file.ts';
 import { protectData } from './protect-data.ts';
+import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
-  readonly data?: string;
-  readonly databaseUrl?: string;
   readonly output?: Output;
 }
 
@@ -81,10 +80,7 @@ function addRotateMaster(keys: Command): void {
 /** Adds the settings of the database as flags. The master key can only be given by its variable. */
 function addDatabaseOptions(command: Command): Command {
   command.addOption(new Option('-o, --output <format>', 'the output format (default: "table")').choices(outputs));
-  for (const setting of [settings.data, settings.databaseUrl] as Setting[]) {
-    command.option(`${flagOf(setting)} <${setting.value}>`, `${setting.description} (env: ${setting.variable})`);
-  }
-  return command;
+  return addSettingOptions(command, ['data', 'databaseUrl']);
 }
 
 interface KeyContext {
@@ -113,8 +109,8 @@ interface StoreContext {
 
 /** Opens the database and runs `work`. */
 async function withStore(command: Command, work: (context: StoreContext) => Promise<void>): Promise<void> {
-  const { data, databaseUrl, output } = command.opts<Options>();
-  const config = loadConfig({ data, databaseUrl }, process.env);
+  const { output } = command.opts<Options>();
+  const { config } = await readServerSettings(command);
   const format = output ?? (await readConfig()).output ?? 'table';
   // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openStore } = await import('../../store/open.ts');

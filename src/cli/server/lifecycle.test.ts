@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { start, temporaryDirectory, wharf } from '../cli.testing.ts';
@@ -18,7 +19,9 @@ function addressFrom({ stdout }: ChildProcess): Promise<string> {
 
 test('a server starts, responds, logs JSON lines, and stops at SIGTERM', { timeout: 60_000 }, async (t) => {
   const data = join(temporaryDirectory(t), 'data');
-  const { child, done } = start(['serve'], { WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: data, WHARF_LISTN: 'typo' });
+  // Kubernetes sets variables such as this one in the pods beside a Service with the name `wharf`.
+  const kubernetes = { WHARF_PORT: 'tcp://10.0.0.11:8080', WHARF_SERVICE_HOST: '10.0.0.11' };
+  const { child, done } = start(['serve'], { WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: data, ...kubernetes });
   t.after(() => child.kill('SIGKILL'));
   const url = await Promise.race([addressFrom(child), done.then(({ stderr }) => assert.fail(stderr))]);
 
@@ -38,9 +41,16 @@ test('a server starts, responds, logs JSON lines, and stops at SIGTERM', { timeo
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const warnings = lines.filter(({ level }) => level !== 'info');
   assert.deepEqual(
-    warnings.map(({ level, variable }) => ({ level, variable })),
-    [{ level: 'warn', variable: 'WHARF_LISTN' }],
+    lines.filter(({ level }) => level !== 'info'),
+    [],
   );
+});
+
+test('a misspelt variable stops the start', async (t) => {
+  const data = join(temporaryDirectory(t), 'data');
+  const { code, stdout, stderr } = await wharf(['serve'], { WHARF_DATA: data, WHARF_LISTN: ':8080' });
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+  assert.match(stderr, /^wharf: WHARF_LISTN is not a setting: did you mean WHARF_LISTEN\?[^\n]*\n$/);
+  assert.equal(existsSync(data), false);
 });

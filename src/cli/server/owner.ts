@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { flagOf, loadConfig, type Setting, settings } from '../../config.ts';
 import type { Recovery } from '../../identity/owner/recover.ts';
 import { addExamples } from '../help.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs } from '../settings/config-file.ts';
+import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
-  readonly data?: string;
-  readonly databaseUrl?: string;
   readonly newKey?: boolean;
   readonly organization?: string;
   readonly output?: Output;
@@ -26,12 +24,10 @@ export function addOwner(program: Command): void {
     .option('--new-key', 'replace the key in owner.json; tokens of the old key become invalid')
     .option('--organization <uid>', 'make the owner an operator of this organization too')
     .addOption(new Option('-o, --output <format>', 'the output format (default: "table")').choices(outputs));
-  for (const setting of [settings.data, settings.databaseUrl, settings.org] as Setting[]) {
-    recover.option(`${flagOf(setting)} <${setting.value}>`, `${setting.description} (env: ${setting.variable})`);
-  }
+  addSettingOptions(recover, ['data', 'databaseUrl', 'org']);
   addExamples(recover, 'wharf owner recover', 'wharf owner recover --new-key --data /srv/wharf');
-  recover.action(async ({ newKey = false, organization, output, ...flags }: Options) => {
-    const config = loadConfig(flags, process.env);
+  recover.action(async ({ newKey = false, organization, output }: Options) => {
+    const { config } = await readServerSettings(recover);
     // Loaded here so that the other commands start without loading the server.
     const { databaseFile, openStore } = await import('../../store/open.ts');
     const { recoverOwner } = await import('../../identity/owner/recover.ts');

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { flagOf, loadConfig, type Setting, settings } from '../../config.ts';
 import { durationParser } from '../../config-values.ts';
 import type { CollectedGarbage } from '../../oci/gc/gc.ts';
 import { addExamples } from '../help.ts';
@@ -10,10 +9,9 @@ import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs } from '../settings/config-file.ts';
 import { protectData } from './protect-data.ts';
+import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
-  readonly data?: string;
-  readonly databaseUrl?: string;
   readonly grace: number;
   readonly dryRun?: boolean;
   readonly output?: Output;
@@ -34,12 +32,10 @@ export function addGc(registry: Command): void {
         .argParser(optionParser(durationParser(MIN_GRACE, '3650d'))),
     )
     .addOption(new Option('-o, --output <format>', 'the output format (default: "table")').choices(outputs));
-  for (const setting of [settings.data, settings.databaseUrl] as Setting[]) {
-    command.option(`${flagOf(setting)} <${setting.value}>`, `${setting.description} (env: ${setting.variable})`);
-  }
+  addSettingOptions(command, ['data', 'databaseUrl']);
   addExamples(command, 'wharf registry gc --dry-run', 'wharf registry gc --grace 7d --data /srv/wharf');
-  command.action(async ({ data, databaseUrl, grace, dryRun = false, output }: Options) => {
-    const config = loadConfig({ data, databaseUrl }, process.env);
+  command.action(async ({ grace, dryRun = false, output }: Options) => {
+    const { config } = await readServerSettings(command);
     // Loaded here so that the other commands start without loading the server.
     const { openStore } = await import('../../store/open.ts');
     const { openFilesystemBlobs } = await import('../../blobs/filesystem.ts');

@@ -2,41 +2,33 @@ import { url as inspectorUrl } from 'node:inspector';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import {
-  flagOf,
-  loadConfig,
-  type Setting,
-  type SettingFlags,
-  type SettingName,
-  settings,
-  unknownVariables,
-} from '../../config.ts';
+import { flagOf, type Setting, type SettingFlags, type SettingName, settings } from '../../config.ts';
+import { type LoadFlags, loadSettings } from '../../load-settings.ts';
+import { secretFileKeyOf, variableOfKey } from '../../setting-sources.ts';
 import { addExamples } from '../help.ts';
 import { banner, commandOf } from './banner.ts';
 import { runWorker, startInProcess, startWorkers } from './run-server.ts';
+import { addSettingOptions } from './setting-options.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorker } from './worker-processes.ts';
 
 export function addServe(program: Command): void {
-  const command = program
-    .command('serve')
-    .description('run the server; each flag can also be set by an environment variable');
-  for (const setting of Object.values(settings)) {
-    command.option(`${flagOf(setting)} <${setting.value}>`, describe(setting));
-  }
+  const command = addSettingOptions(
+    program
+      .command('serve')
+      .description('run the server; each flag can also be set by an environment variable or in the settings file'),
+  );
   addExamples(
     command,
     'wharf serve --listen :8080 --data /srv/wharf',
     'WHARF_LISTEN=:8080 WHARF_DATA=/srv/wharf wharf serve',
+    'wharf serve --config /etc/wharfinger/wharf.yaml',
   );
   command.action(serve);
 }
 
-const describe = ({ description, variable, default: defaultText }: Setting): string =>
-  `${description} (${defaultText === undefined ? '' : `default: "${defaultText}", `}env: ${variable})`;
-
-async function serve(flags: SettingFlags): Promise<void> {
-  const config = loadConfig(flags, process.env);
+async function serve(flags: LoadFlags): Promise<void> {
+  const { config, file, warnings } = await loadSettings(flags, process.env);
   // Loaded here so that the other commands start without loading the server.
   const { createLogger } = await import('../../base/log.ts');
   const log = createLogger({ level: config.logLevel });
@@ -45,6 +37,8 @@ async function serve(flags: SettingFlags): Promise<void> {
     process.exit(1);
   });
   if (isWorker) return runWorker(config, log);
+  if (file !== undefined) log.info({ file }, 'read the settings file');
+  for (const warning of warnings) log.warn({}, warning);
   warnAboutStart(flags, log);
   const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
   stopOnSignals({ stop, log, clock: systemClock, process });
@@ -53,14 +47,11 @@ async function serve(flags: SettingFlags): Promise<void> {
 
 /** Warns about a way of starting that is valid and yet a mistake. */
 function warnAboutStart(flags: SettingFlags, log: Log): void {
-  for (const variable of unknownVariables(process.env)) {
-    log.warn({ variable }, `${variable} is not a setting and is ignored; 'wharf serve --help' lists all settings`);
-  }
   for (const [name, setting] of Object.entries(settings) as [SettingName, Setting][]) {
     if (!setting.secret || !flags[name]) continue;
     log.warn(
       { variable: setting.variable },
-      `every user can read ${flagOf(setting)} in the process list: use the variable`,
+      `every user can read ${flagOf(setting)} in the process list: use the variable ${variableOfKey(secretFileKeyOf(setting))}`,
     );
   }
   const debuggerUrl = inspectorUrl();
