@@ -52,7 +52,7 @@ export function judgeEntry({ mode, owner, linkOwner }: Entry, directory: Surroun
 
 /** Files in the data directory that only the server may read, and the directory with the blobs. */
 const privateNames = [
-  ...['owner.json', 'master.key'],
+  ...['owner.json', 'master.key', 'server.json'],
   ...['wharfinger.db', 'wharfinger.db-wal', 'wharfinger.db-shm'],
   'registry',
 ];

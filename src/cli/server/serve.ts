@@ -7,7 +7,8 @@ import { type LoadFlags, loadSettings } from '../../load-settings.ts';
 import { secretFileKeyOf, variableOfKey } from '../../setting-sources.ts';
 import { addExamples } from '../help.ts';
 import { banner, commandOf } from './banner.ts';
-import { runWorker, startInProcess, startWorkers } from './run-server.ts';
+import { claimData } from './claim-data.ts';
+import { runWorker, startFailureMessage, startInProcess, startWorkers } from './run-server.ts';
 import { addSettingOptions } from './setting-options.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorker } from './worker-processes.ts';
@@ -40,8 +41,13 @@ async function serve(flags: LoadFlags): Promise<void> {
   if (file !== undefined) log.info({ file }, 'read the settings file');
   for (const warning of warnings) log.warn({}, warning);
   warnAboutStart(flags, log);
+  const claim = await claimData(config, log).catch((error: unknown) => {
+    throw new Error(startFailureMessage(error, config));
+  });
   const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
-  stopOnSignals({ stop, log, clock: systemClock, process });
+  const stopAndRelease = (): Promise<void> => stop().finally(claim.release);
+  stopOnSignals({ stop: stopAndRelease, log, clock: systemClock, process });
+  claim.record(started.url);
   process.stdout.write(banner(started, commandOf(process.env)));
 }
 
