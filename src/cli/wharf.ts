@@ -4,9 +4,6 @@ import { join } from 'node:path';
 // SIGUSR1 would open the debugger of Node. The start flags prevent it too, see v8-flags.ts.
 process.on('SIGUSR1', () => {});
 
-// A reader that closes the pipe early, as in `wharf --help | head -1`, is not an error.
-process.stdout.on('error', () => {});
-
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 16)) {
   process.stderr.write(
@@ -18,6 +15,6 @@ if (major < 22 || (major === 22 && minor < 16)) {
   // plant code in the shared temporary directory. If the directory cannot be written, Node does without.
   nodeModule.enableCompileCache(join(import.meta.dirname, '.compile-cache'));
   // Not a static import, which an old Node would fail to load before it prints the message above.
-  const { run } = await import('./program.ts');
-  process.exitCode = await run(process.argv.slice(2));
+  const { runProgram } = await import('./run-program.ts');
+  await runProgram(process.argv.slice(2));
 }
