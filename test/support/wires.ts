@@ -11,7 +11,7 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { type ChannelOptions, credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -76,7 +76,7 @@ export interface Wire {
 
 export const wires: readonly Wire[] = [
   { name: 'REST', connect: restClient },
-  { name: 'gRPC', connect: grpcClient },
+  { name: 'gRPC', connect: (url, token) => grpcClient(url, token) },
 ];
 
 const registry = createRegistry(
@@ -144,8 +144,8 @@ function queryParameters(json: JsonObject, prefix = ''): [string, string][] {
 
 const textOf = (value: JsonValue): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-function grpcClient(url: string, defaultToken: string | undefined): Client {
-  const client = new GrpcClient(new URL(url).host, credentials.createInsecure());
+export function grpcClient(url: string, defaultToken: string | undefined, options: ChannelOptions = {}): Client {
+  const client = new GrpcClient(new URL(url).host, credentials.createInsecure(), options);
   return {
     call(method, request, options: CallOptions = { token: defaultToken }) {
       const metadata = new Metadata();

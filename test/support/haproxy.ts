@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pollUntil } from './poll-until.ts';
+
+/** The configuration that operators copy. Tests replace its addresses. */
+const EXAMPLE = new URL('../../deploy/haproxy/haproxy.cfg', import.meta.url);
+
+const START_ATTEMPTS = 5;
+
+export const isHaproxyInstalled = (): boolean => spawnSync('haproxy', ['-v']).status === 0;
+
+export interface Haproxy {
+  /** The address of the frontend that balances requests: REST, the registry API and gRPC. */
+  readonly url: string;
+  /** The address of a frontend that balances connections (`mode tcp`), so that clients see the GOAWAY of a server. */
+  readonly tcpUrl: string;
+  /** What HAProxy counted for each server. */
+  stats(): Promise<readonly ServerStats[]>;
+  stop(): Promise<void>;
+}
+
+export interface ServerStats {
+  readonly backend: string;
+  /** `wharf1` for the first server. */
+  readonly server: string;
+  /** Such as `UP` or `DOWN`. */
+  readonly status: string;
+  readonly sessions: number;
+  /** Connections that could not be opened. */
+  readonly connectionErrors: number;
+  /** Responses that were cut or could not be parsed. */
+  readonly responseErrors: number;
+  /** Attempts to open a connection again, on the same or on another server. */
+  readonly retries: number;
+}
+
+/** Starts HAProxy in front of servers, such as `127.0.0.1:8081`, with the configuration in deploy/haproxy. */
+export async function startHaproxy(servers: readonly string[]): Promise<Haproxy> {
+  const directory = mkdtempSync(join(tmpdir(), 'wharf-haproxy-'));
+  const socket = join(directory, 'stats');
+  const files = [join(directory, 'haproxy.cfg'), join(directory, 'test.cfg')] as const;
+  for (let attempt = 1; ; attempt++) {
+    const [port, tcpPort] = await freePorts(2);
+    writeFileSync(files[0], exampleFor(servers, `127.0.0.1:${port}`));
+    writeFileSync(files[1], additionsFor(servers, socket, `127.0.0.1:${tcpPort}`));
+    const child = spawn('haproxy', ['-db', ...files.flatMap((file) => ['-f', file])], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const problem = await started(child, socket);
+    if (problem === undefined) {
+      return {
+        url: `http://127.0.0.1:${port}`,
+        tcpUrl: `http://127.0.0.1:${tcpPort}`,
+        stats: () => readStats(socket),
+        async stop() {
+          child.kill('SIGKILL');
+          if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+          rmSync(directory, { recursive: true, force: true });
+        },
+      };
+    }
+    // Another process may have taken a port in the meantime.
+    if (attempt === START_ATTEMPTS) throw new Error(`HAProxy does not start: ${problem}`);
+  }
+}
+
+/** Waits until every backend of HAProxy has this server in this status. */
+export async function untilServerIs(haproxy: Haproxy, server: string, status: 'UP' | 'DOWN'): Promise<void> {
+  await pollUntil(haproxy.stats, (all) => all.every((one) => one.server !== server || one.status.startsWith(status)));
+}
+
+/** The example with other addresses. */
+function exampleFor(servers: readonly string[], frontend: string): string {
+  const lines = readFileSync(EXAMPLE, 'utf8').split('\n');
+  const isServer = (line: string): boolean => /^\s*server wharf\d/.test(line);
+  return lines
+    .flatMap((line, index) => {
+      if (/^\s*bind /.test(line)) return [`  bind ${frontend}`];
+      if (!isServer(line)) return [line];
+      if (isServer(lines[index - 1] ?? '')) return [];
+      return servers.map((address, at) => {
+        const options = line.includes('track') ? `track wharf/wharf${at + 1}` : '';
+        return `  server wharf${at + 1} ${address} ${options}`;
+      });
+    })
+    .join('\n');
+}
+
+const additionsFor = (servers: readonly string[], socket: string, frontend: string): string => `
+global
+  stats socket ${socket} level admin
+
+listen wharf_tcp
+  mode tcp
+  timeout connect 5s
+  timeout client 10m
+  timeout server 10m
+  bind ${frontend}
+${servers.map((address, at) => `  server wharf${at + 1} ${address} track wharf/wharf${at + 1}`).join('\n')}
+`;
+
+/** Returns why HAProxy has ended, or undefined when it serves. */
+async function started(child: ChildProcess, socket: string): Promise<string | undefined> {
+  let output = '';
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    output = (output + part).slice(-4096);
+  });
+  const ended = once(child, 'exit').then(
+    () => output || 'no output',
+    (error: Error) => error.message,
+  );
+  const serving = pollUntil(
+    () => readStats(socket).catch(() => []),
+    (stats) => stats.length > 0 || child.exitCode !== null,
+  ).then(() => (child.exitCode === null ? undefined : ended));
+  return Promise.race([ended, serving]);
+}
+
+/** The columns are those of the command `show stat`, in CSV with a header. */
+async function readStats(socket: string): Promise<readonly ServerStats[]> {
+  const connection = connect(socket);
+  connection.end('show stat\n');
+  const [header = '', ...rows] = (await text(connection)).trim().split('\n');
+  const columns = header.replace(/^# /, '').split(',');
+  return rows
+    .map((row) => {
+      const values = row.split(',');
+      return (column: string): string => values[columns.indexOf(column)] ?? '';
+    })
+    .filter((value) => value('svname').startsWith('wharf'))
+    .map((value) => ({
+      backend: value('pxname'),
+      server: value('svname'),
+      status: value('status'),
+      sessions: Number(value('stot')),
+      connectionErrors: Number(value('econ')),
+      responseErrors: Number(value('eresp')),
+      retries: Number(value('wretr')) + Number(value('wredis')),
+    }));
+}
+
+/** Ports that are free now. */
+async function freePorts(count: number): Promise<number[]> {
+  const listeners = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = listeners.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(listeners.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
