@@ -14,6 +14,8 @@ export interface Dialect {
   readonly indexOrganized: string;
   /** The first statement of a migration. It makes migrations of other servers wait. SQLite allows one writer anyway. */
   readonly migrationLock: string;
+  /** Run before the statements of a migration, in its transaction. */
+  readonly migrationSettings: readonly string[];
 }
 
 export const sqliteDialect: Dialect = {
@@ -25,6 +27,7 @@ export const sqliteDialect: Dialect = {
   tableOptions: 'STRICT',
   indexOrganized: 'STRICT, WITHOUT ROWID',
   migrationLock: 'SELECT 1',
+  migrationSettings: [],
 };
 
 export const postgresDialect: Dialect = {
@@ -37,4 +40,6 @@ export const postgresDialect: Dialect = {
   indexOrganized: '',
   // The number is arbitrary, but all servers must use the same.
   migrationLock: 'SELECT pg_advisory_xact_lock(7424273)',
+  // While a statement waits for the lock of a table, the statements of running servers wait behind it.
+  migrationSettings: ["SET LOCAL lock_timeout = '1s'"],
 };

@@ -9,8 +9,14 @@ import type { Store, Transaction } from './store.ts';
 /** The migrations of the server and two more, so that a kill can also happen between two migrations. */
 export const extendedMigrations: readonly Migration[] = [
   ...migrations,
-  { id: 1001, name: 'add', up: ({ integer }) => [`ALTER TABLE setting ADD COLUMN extra ${integer}`] },
-  { id: 1002, name: 'fill', up: () => ["INSERT INTO setting (key, value) VALUES ('filled', 'once')"] },
+  {
+    ...{ id: 1001, name: 'add', summary: 'adds a column', worksFrom: 9 },
+    up: ({ integer }) => [`ALTER TABLE setting ADD COLUMN extra ${integer}`],
+  },
+  {
+    ...{ id: 1002, name: 'fill', summary: 'adds a row', worksFrom: 1001 },
+    up: () => ["INSERT INTO setting (key, value) VALUES ('filled', 'once')"],
+  },
 ];
 
 /**

@@ -28,7 +28,10 @@ describe('openStore', () => {
     assert.ok(existsSync(join(fresh, 'wharfinger.db')));
     assert.deepEqual(
       lines,
-      migrations.map(({ id, name }) => ({ id, name, message: 'migrated the database' })),
+      migrations.flatMap(({ id, name, summary }) => [
+        { id, name, summary, message: 'migrating the database' },
+        { id, name, message: 'migrated the database' },
+      ]),
     );
   });
 

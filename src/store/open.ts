@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
-import { migrate } from './migrations.ts';
+import { migrate, migrations } from './migrations.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
 
@@ -19,7 +19,7 @@ export const databaseFile = (dataDir: string): string => join(dataDir, 'wharfing
 export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Promise<Store> {
   const migrateOrClose = async (store: Store, dialect: Dialect): Promise<Store> => {
     try {
-      for (const { id, name } of await migrate(store, dialect)) log?.info({ id, name }, 'migrated the database');
+      await migrate(store, dialect, migrations, log);
       return store;
     } catch (error) {
       await store.close();

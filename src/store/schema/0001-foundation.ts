@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const foundation: Migration = {
   id: 1,
   name: 'foundation',
+  summary: 'creates the tables of resources, the listing index, the outbox and settings',
+  worksFrom: 1,
   up: ({ text, integer, blob, json, generatedId, tableOptions, indexOrganized }) => [
     // `body` is the encoded message, `keys` has the sort keys, `state` is never sent to clients.
     // Not index-organized in SQLite: large bodies would fill the inner pages of the index.

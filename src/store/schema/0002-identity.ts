@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const identity: Migration = {
   id: 2,
   name: 'identity',
+  summary: 'creates the tables of signing keys and logins',
+  worksFrom: 2,
   up: ({ text, integer, tableOptions }) => [
     // A key signs from `activates` until `retires` and is published until `expires`. Both are null until it has a
     // successor.

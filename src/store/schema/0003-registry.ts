@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const registry: Migration = {
   id: 3,
   name: 'registry',
+  summary: 'creates the tables of the registry',
+  worksFrom: 3,
   up: ({ text, integer, blob, generatedId, tableOptions, indexOrganized }) => [
     // `annotations` is set only for manifests with a subject: lists of referrers show them.
     `CREATE TABLE manifest (

@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const delivery: Migration = {
   id: 4,
   name: 'delivery',
+  summary: 'creates the tables of deliveries',
+  worksFrom: 4,
   up: ({ text, integer, generatedId, tableOptions }) => [
     // Null until deliveries were created for the event. Then the time after which the event is deleted.
     `ALTER TABLE outbox ADD COLUMN expires ${integer}`,

@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const reports: Migration = {
   id: 5,
   name: 'reports',
+  summary: 'creates the table of scanner reports',
+  worksFrom: 5,
   up: ({ text, integer, blob, tableOptions }) => [
     // `vulnerabilities` has the part of the findings that comparisons need. `findings` and `raw`, the report as it was
     // received, are compressed. The small columns come first: SQLite reads a row only up to the last column it needs.

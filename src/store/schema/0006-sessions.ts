@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const sessions: Migration = {
   id: 6,
   name: 'sessions',
+  summary: 'adds what users see of their logins',
+  worksFrom: 6,
   up: ({ text, integer }) => [
     // `uid` is the uid of the identity and the first half of `id`. Access tokens contain it. They must not contain `id`,
     // because a refresh token with this id and a wrong secret ends the login.

@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const quotas: Migration = {
   id: 7,
   name: 'quotas',
+  summary: 'creates the tables that quotas count in, and counts the storage of organizations',
+  worksFrom: 7,
   up: ({ text, integer, tableOptions }) => [
     'CREATE INDEX IF NOT EXISTS refresh_family_by_identity ON refresh_family (identity, expires)',
 

@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const sinkLimits: Migration = {
   id: 8,
   name: 'sink limits',
+  summary: 'adds the limits of sinks',
+  worksFrom: 8,
   up: ({ text, integer, tableOptions }) => [
     // - `maker`: the identity that created the subscription or took it over, as JSON; null for earlier subscriptions.
     // - `paused`: since when nothing is sent, because the maker has no access.

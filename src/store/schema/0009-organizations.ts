@@ -4,6 +4,8 @@ import type { Migration } from './migration.ts';
 export const organizations: Migration = {
   id: 9,
   name: 'organizations',
+  summary: 'creates the tables of former organization names and of members',
+  worksFrom: 9,
   up: ({ text, integer, tableOptions, indexOrganized }) => [
     // `deleted_by` is the identity that deleted the organization; null after a renaming.
     `CREATE TABLE former_organization_name (
