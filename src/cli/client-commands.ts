@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addAreas } from './areas.ts';
 import { addAuth } from './auth/auth.ts';
 import { addConfig } from './config.ts';
+import { addDb } from './db/db.ts';
 import { addPing } from './ping.ts';
 import { addRegistry } from './registry/registry.ts';
 import { addKeys } from './server/keys.ts';
@@ -14,6 +15,7 @@ export async function addClientCommands(program: Command, args: readonly string[
   await addAreas(program, args);
   addRegistry(program);
   addConfig(program);
+  addDb(program);
   addKeys(program);
   addOwner(program);
   addPing(program);

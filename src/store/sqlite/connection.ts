@@ -103,6 +103,8 @@ function rowOf(columns: readonly string[], values: readonly Value[]): Row {
 /** Result codes of SQLite: the low byte is the primary code. https://sqlite.org/rescode.html */
 const BUSY = 5;
 const CONSTRAINT_UNIQUE = new Set([2067, 1555, 2579]);
+/** A trigger refused the statement. Only those of a database that was moved do (copy/source.ts). */
+const CONSTRAINT_TRIGGER = 1811;
 const UNAVAILABLE_CODES: ReadonlyMap<number, string> = new Map([
   [BUSY, 'another process is writing to the database'],
   [6, 'another process is writing to the database'],
@@ -132,6 +134,7 @@ function translateError(error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined) return error;
   if (CONSTRAINT_UNIQUE.has(code)) return new UniqueViolation(tableIn((error as Error).message), error);
+  if (code === CONSTRAINT_TRIGGER) return unavailable('the server moves to another database; try again later', error);
   const description = UNAVAILABLE_CODES.get(code & 0xff);
   return description === undefined ? error : unavailable(description, error);
 }
