@@ -39,6 +39,7 @@ test('settings have defaults', () => {
     org: 'my-org',
     corsOrigins: ['*'],
     operationsListen: undefined,
+    orgMetrics: false,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 5_000,
     unauthenticatedMemory: 16 * 1024 ** 2,

@@ -79,6 +79,7 @@ export const settings = {
   org: { variable: 'WHARF_ORG', value: 'name', default: 'my-org', parse: parseOrganizationName, description: 'the name of the organization that the first start creates' },
   corsOrigins: { variable: 'WHARF_CORS_ORIGINS', value: 'list', default: '*', list: true, parse: parseCorsOrigins, mayBeEmpty: true, description: 'the web origins that may call the API: *, or a list separated by commas, or empty for none' },
   operationsListen: { variable: 'WHARF_OPERATIONS_LISTEN', value: 'host:port', parse: parseAddress, description: 'an address of its own for /metrics, /readyz with reasons, and gRPC reflection without a token; plaintext, so keep it inside your network' },
+  orgMetrics: { variable: 'WHARF_ORG_METRICS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether /metrics has gauges of each organization, at most 500' },
   maxConnections: { variable: 'WHARF_MAX_CONNECTIONS', value: 'number', default: '10000', parse: countParser(10, 1_000_000), description: 'the maximum number of open connections' },
   maxConnectionsPerAddress: { variable: 'WHARF_MAX_CONNECTIONS_PER_ADDRESS', value: 'number', default: '5000', parse: countParser(1, 1_000_000), description: 'the maximum number of open connections of one client address; behind a load balancer all clients may have the same one' },
   /** In bytes. */

@@ -40,6 +40,8 @@ import { bootstrap } from './identity/owner/bootstrap.ts';
 import { createTokenIssuer } from './identity/sts/token-issuer.ts';
 import { createQuotas } from './limits/quotas.ts';
 import { createRequestRates } from './limits/request-rates.ts';
+import { createServerGauges } from './monitoring/server-gauges.ts';
+import { createStorageGauges } from './monitoring/storage-gauges.ts';
 import { createRegistry, registryDirectory } from './oci/registry.ts';
 import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
@@ -63,7 +65,7 @@ import { openPort, type Port } from './transport/port.ts';
 import { createProtocolRouter, type ProtocolRouter } from './transport/protocol-router.ts';
 import { requestIdOf } from './transport/request-id.ts';
 import { createRestHandler } from './transport/rest/handler.ts';
-import { type TlsFiles, watchTlsFiles } from './transport/tls-files.ts';
+import { type TlsFiles, type TlsFileWatch, watchTlsFiles } from './transport/tls-files.ts';
 
 export interface Server {
   /** The public URL, such as `http://127.0.0.1:8080`. */
@@ -249,6 +251,14 @@ async function compose(base: Base, database: Store): Promise<Server> {
 
   const tlsFiles = config.tls && watchTls(config.tls, { config, log, router });
 
+  // What monitoring sees of the state of the server.
+  const storageGauges = createStorageGauges({ store: database, clock, log, byOrganization: config.orgMetrics });
+  const certificate = () => tlsFiles?.current().cert;
+  metrics.addGauges([
+    ...createServerGauges({ store: database, dataDir: config.data, ready: readiness.check, certificate }),
+    ...storageGauges.gauges,
+  ]);
+
   // What happens after a call.
   const delivery = createDelivery({
     // Not the store that signals commits: delivery would wake itself.
@@ -276,6 +286,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
     async stop() {
       readiness.stop();
       tlsFiles?.stop();
+      storageGauges.stop();
       port.close();
       await router.stop();
       operationsPort?.close();
@@ -292,7 +303,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
 function watchTls(
   tls: TlsFiles,
   { config, log, router }: Pick<Base, 'config' | 'log'> & { readonly router: Pick<ProtocolRouter, 'useCertificate'> },
-): { stop(): void } {
+): TlsFileWatch {
   if (isReadableByOthers(tls.keyFile)) {
     log.warn(
       { file: tls.keyFile },

@@ -16,7 +16,7 @@ const rows = [
   ['access'],
   ['identity'],
   ['pipeline'],
-  ['transport', 'compat', 'oci', 'delivery'],
+  ['transport', 'compat', 'oci', 'delivery', 'monitoring'],
   ['cli', 'main'],
 ];
 const rank = new Map(rows.flatMap((layers, row) => layers.map((layer) => [layer, row] as const)));

@@ -17,15 +17,17 @@ interface InstrumentSnapshot {
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly aggregator: Aggregator;
-  readonly values: readonly {
-    readonly metricName?: string;
-    readonly labels: Readonly<Record<string, string | number>>;
-    readonly value: number;
-  }[];
+  readonly values: readonly (Sample & { readonly metricName?: string })[];
+}
+
+/** A value for one combination of label values. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
 }
 
 /** How prom-client merges the values of several processes. */
-type Aggregator = 'sum' | 'max' | 'first';
+export type Aggregator = 'sum' | 'min' | 'max' | 'first';
 
 interface InstrumentOptions {
   readonly name: string;
@@ -117,6 +119,13 @@ export function createGauge(
 ): Instrument {
   return instrument({ name, help }, 'gauge', aggregator, async () => [{ labels, value: await read() }]);
 }
+
+/** Several numbers of one name, which are read each time the metrics are formatted. */
+export const createGauges = (
+  { name, help }: InstrumentOptions,
+  read: () => MaybePromise<readonly Sample[]>,
+  aggregator: Aggregator = 'sum',
+): Instrument => instrument({ name, help }, 'gauge', aggregator, read);
 
 const instrument = (
   { name, help }: InstrumentOptions,

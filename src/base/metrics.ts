@@ -1,17 +1,35 @@
-import {
-  AggregatorRegistry,
-  collectDefaultMetrics,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
-import { createCounter, createGauge, createHistogram, type Instrument } from './instruments.ts';
+import {
+  type Aggregator,
+  createCounter,
+  createGauge,
+  createGauges,
+  createHistogram,
+  type Instrument,
+  type Sample,
+} from './instruments.ts';
+import type { MaybePromise } from './maybe-promise.ts';
+import { createProcessMetrics } from './process-metrics.ts';
 import { version } from './version.ts';
 
 export type DatabaseOperation = 'read' | 'write';
 /** `refused` is a transaction that was rolled back with an ApiError; `error` is a failure of the database. */
 export type DatabaseOutcome = 'ok' | 'refused' | 'error';
+
+/** A gauge that is read each time the metrics are collected. */
+export interface GaugeDeclaration {
+  readonly name: string;
+  readonly help: string;
+  /**
+   * Whether all processes of a server would read the same value, such as a size in the database. Then one of them reads
+   * it. Otherwise `aggregator` merges the values of the processes.
+   */
+  readonly isShared?: boolean;
+  readonly aggregator?: Aggregator;
+  /** A number for a gauge without labels. A gauge whose read fails has no value. */
+  read(): MaybePromise<number | undefined | readonly Sample[]>;
+}
 
 export interface Metrics {
   observeRequest(method: string, wire: string, code: CodeName, seconds: number): void;
@@ -21,6 +39,8 @@ export interface Metrics {
   countDroppedPullEvents(count: number): void;
   /** Counts a request that a quota or a rate limit refused. */
   countRefusal(quota: string): void;
+  /** Counts spans of traces that were exported to the collector, or lost because it did not accept them. */
+  countSpans(outcome: 'exported' | 'lost', count: number): void;
   /** Deliveries of events to subscriptions. */
   readonly delivery: {
     /** Counts one attempt. A delivery that is still `pending` after it will be retried. */
@@ -30,11 +50,13 @@ export interface Metrics {
     /** Sets the function that counts the pending deliveries. */
     readWaitingFrom(count: () => Promise<number>): void;
   };
+  /** Adds gauges. They must be added before the metrics are first collected. */
+  addGauges(gauges: readonly GaugeDeclaration[]): void;
   readonly contentType: string;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
-  /** All metrics as plain data, for `mergeSnapshots`. */
-  snapshot(): Promise<MetricsSnapshot>;
+  /** All metrics as plain data, for `mergeSnapshots`. The shared gauges are left out unless they are asked for. */
+  snapshot(options: { readonly includeShared: boolean }): Promise<MetricsSnapshot>;
 }
 
 /** The metrics of one process at one moment. */
@@ -88,6 +110,11 @@ export function createMetrics(): Metrics {
     help: 'Requests that a quota or a rate limit refused, by quota.',
     labelNames: ['quota'],
   });
+  const spans = createCounter({
+    name: 'wharf_trace_spans_total',
+    help: 'Spans of traces that were exported, or lost because the collector did not accept them.',
+    labelNames: ['outcome'],
+  });
   const deliveryAttempts = createCounter({
     name: 'wharf_delivery_attempts_total',
     help: 'Attempts to deliver an event, by outcome: delivered, retried, or failed without a further retry.',
@@ -102,13 +129,12 @@ export function createMetrics(): Metrics {
     lagBuckets,
   );
   let countWaiting = async (): Promise<number> => 0;
-  const deliveriesWaiting = createGauge(
-    { name: 'wharf_deliveries_waiting', help: 'Deliveries that wait for their first attempt or a retry.' },
-    // Without a database the other metrics are still useful.
-    () => countWaiting().catch(() => Number.NaN),
-    // All processes of a server count the same rows.
-    { aggregator: 'max' },
-  );
+  const deliveriesWaiting: GaugeDeclaration = {
+    name: 'wharf_deliveries_waiting',
+    help: 'Deliveries that wait for their first attempt or a retry.',
+    isShared: true,
+    read: () => countWaiting(),
+  };
   let requestsRunning = 0;
   const requestsInFlight = createGauge(
     { name: 'wharf_requests_in_flight', help: 'Requests that are being processed now.' },
@@ -120,23 +146,32 @@ export function createMetrics(): Metrics {
     { aggregator: 'first', labels: { version, node: process.versions.node } },
   );
 
-  let cachedRegistry: Registry | undefined;
-  const registry = (): Registry => {
-    cachedRegistry ??= createRegistry([
+  const gauges: GaugeDeclaration[] = [deliveriesWaiting];
+  const gaugesOf = (isShared: boolean): Instrument[] =>
+    gauges.filter((gauge) => (gauge.isShared ?? false) === isShared).map(toInstrument);
+  let ownRegistry: Registry | undefined;
+  const own = (): Registry => {
+    ownRegistry ??= createRegistry([
       requests,
       requestDuration,
       databaseOperations,
       databaseDuration,
       droppedPullEvents,
       refusals,
+      spans,
       deliveryAttempts,
       deliveryDuration,
       deliveryLag,
-      deliveriesWaiting,
       requestsInFlight,
       buildInfo,
+      ...gaugesOf(false),
     ]);
-    return cachedRegistry;
+    return ownRegistry;
+  };
+  let sharedRegistry: Registry | undefined;
+  const shared = (): Registry => {
+    sharedRegistry ??= createRegistry(gaugesOf(true));
+    return sharedRegistry;
   };
 
   return {
@@ -153,6 +188,7 @@ export function createMetrics(): Metrics {
       databaseDuration.labels(operation).observe(seconds);
     },
     countRefusal: (quota) => refusals.labels(quota).add(),
+    countSpans: (outcome, count) => spans.labels(outcome).add(count),
     countDroppedPullEvents: (count) => droppedPullEvents.labels().add(count),
     delivery: {
       observe(state, seconds) {
@@ -164,11 +200,34 @@ export function createMetrics(): Metrics {
         countWaiting = count;
       },
     },
+    addGauges: (added) => void gauges.push(...added),
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    text: async () => (await registry().metrics()) + (await processMetrics().metrics()),
-    snapshot: async () => [...(await registry().getMetricsAsJSON()), ...(await processMetrics().getMetricsAsJSON())],
+    async text() {
+      const texts = await Promise.all([own(), shared(), processMetrics()].map((registry) => registry.metrics()));
+      return texts.join('');
+    },
+    async snapshot({ includeShared }) {
+      const registries = [own(), ...(includeShared ? [shared()] : []), processMetrics()];
+      return (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))).flat();
+    },
   };
 }
+
+const toInstrument = ({ name, help, aggregator, read }: GaugeDeclaration): Instrument =>
+  createGauges(
+    { name, help },
+    async () => {
+      try {
+        const value = await read();
+        if (value === undefined) return [];
+        return typeof value === 'number' ? [{ labels: {}, value }] : value;
+      } catch {
+        // Without a database, or with one that does not respond, the other metrics are still useful.
+        return [];
+      }
+    },
+    aggregator,
+  );
 
 function createRegistry(instruments: readonly Instrument[]): Registry {
   const registry = new Registry();
@@ -178,11 +237,8 @@ function createRegistry(instruments: readonly Instrument[]): Registry {
 
 let processRegistry: Registry | undefined;
 
-/** Memory, CPU and event loop. One registry for the process, because prom-client cannot remove its observers. */
+/** One registry for the process, because prom-client cannot remove its observers. */
 function processMetrics(): Registry {
-  if (!processRegistry) {
-    processRegistry = new Registry();
-    collectDefaultMetrics({ register: processRegistry });
-  }
+  processRegistry ??= createProcessMetrics();
   return processRegistry;
 }

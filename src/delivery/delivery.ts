@@ -258,4 +258,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   };
 }
 
-const COUNT_PENDING = "SELECT count(*) AS n FROM delivery WHERE state = 'pending'";
+// Limited, because SQLite would hold the event loop for as long as it counts a long queue.
+const COUNT_PENDING = `SELECT count(*) AS n FROM (
+  SELECT 1 AS one FROM delivery WHERE state = 'pending' LIMIT 100000
+) AS pending`;

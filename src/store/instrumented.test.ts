@@ -14,6 +14,7 @@ function observedStore(result: () => Row[] | Promise<Row[]>) {
     reader: { all: result as Store['reader']['all'], get: () => undefined, binaryCollation: '' },
     write: async (work) => work(transaction),
     ping: async () => {},
+    size: async () => 0,
     close: async () => {},
   };
   const observeDatabase = (operation: string, outcome: string, seconds: number): void => {

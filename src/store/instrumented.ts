@@ -32,6 +32,7 @@ export function instrumentStore(store: Store, { observeDatabase }: Pick<Metrics,
 
   const { reader } = store;
   return {
+    ...store,
     reader: {
       ...reader,
       all(sql, ...params) {
@@ -52,8 +53,6 @@ export function instrumentStore(store: Store, { observeDatabase }: Pick<Metrics,
       },
     },
     write: async (work, options) => observePromise('write', performance.now(), store.write(work, options)),
-    ping: () => store.ping(),
-    close: () => store.close(),
   };
 }
 

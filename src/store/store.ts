@@ -82,5 +82,16 @@ export interface Store {
   write<T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions): Promise<T>;
   /** Runs a cheap query that fails when the database cannot be reached. */
   ping(): Promise<void>;
+  /** The bytes of the database on disk. */
+  size(): Promise<number>;
+  /** The connections of this process to a database server. Absent for a database without a server. */
+  connections?(): ConnectionCounts;
   close(): Promise<void>;
+}
+
+export interface ConnectionCounts {
+  readonly used: number;
+  readonly idle: number;
+  /** Statements and transactions that wait for a connection. */
+  readonly waiting: number;
 }

@@ -36,11 +36,17 @@ export interface TlsFileWatchOptions {
   readonly use: (pair: TlsPair) => void;
 }
 
+export interface TlsFileWatch {
+  /** The pair in use. */
+  current(): TlsPair;
+  stop(): void;
+}
+
 /**
  * Reads the files again at an interval, and passes on a new pair if it is valid. It compares the contents: change
  * notifications and file times do not show how Kubernetes replaces a mounted secret, by moving a link to its directory.
  */
-export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions): { stop(): void } {
+export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions): TlsFileWatch {
   const { certFile, keyFile } = tls;
   let current: TlsPair = tls;
   /** The last problem and the contents that had it. Each is logged once. */
@@ -80,5 +86,5 @@ export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions
       running = false;
     });
   }, intervalMs).unref();
-  return { stop: () => clearInterval(timer) };
+  return { current: () => current, stop: () => clearInterval(timer) };
 }

@@ -150,6 +150,10 @@ for (const database of databases) {
             (response) => lineOf(response.text) === `${metric} ${(at + 1) * CONNECTIONS}`,
           );
           assert.match(text, /^wharf_build_info\{.*\} 1$/m);
+          // Gauges of what all workers share are not multiplied by the workers.
+          assert.match(text, /^wharf_organizations 1$/m);
+          assert.match(text, /^wharf_ready 1$/m);
+          assert.match(text, /^process_start_time_seconds \d{10}$/m);
         }
       } finally {
         for (const scraper of scrapers) scraper.close();

@@ -5,10 +5,11 @@ import { shareResult } from '../../base/share-result.ts';
 /**
  * A request for /metrics reaches one of the workers, which must return the sum of all of them. It sends `requestAll` to
  * the supervisor, which sends `request` to each worker, collects their `snapshot` messages and returns them as `all`.
+ * One worker is asked to include the shared gauges, which are the same in all of them.
  */
 type MetricsMessage =
   | { readonly metrics: 'requestAll'; readonly id: number }
-  | { readonly metrics: 'request'; readonly id: number }
+  | { readonly metrics: 'request'; readonly id: number; readonly includeShared: boolean }
   | { readonly metrics: 'snapshot'; readonly id: number; readonly snapshot: MetricsSnapshot }
   | { readonly metrics: 'all'; readonly id: number; readonly snapshots: readonly MetricsSnapshot[] };
 
@@ -30,7 +31,8 @@ export function metricsOfAllWorkers(own: Metrics): Pick<Metrics, 'contentType' |
     if (!isMetricsMessage(message)) return;
     if (message.metrics === 'all') pending.get(message.id)?.(message.snapshots);
     if (message.metrics === 'request') {
-      void own.snapshot().then((snapshot) => send({ metrics: 'snapshot', id: message.id, snapshot }));
+      const { id, includeShared } = message;
+      void own.snapshot({ includeShared }).then((snapshot) => send({ metrics: 'snapshot', id, snapshot }));
     }
   });
   return {
@@ -42,7 +44,7 @@ export function metricsOfAllWorkers(own: Metrics): Pick<Metrics, 'contentType' |
         send({ metrics: 'requestAll', id });
       });
       pending.delete(id);
-      return mergeSnapshots(snapshots ?? [await own.snapshot()]);
+      return mergeSnapshots(snapshots ?? [await own.snapshot({ includeShared: true })]);
     },
   };
 }
@@ -53,7 +55,8 @@ export function metricsOfAllWorkers(own: Metrics): Pick<Metrics, 'contentType' |
  */
 export function createMetricsRelay(allWorkers: () => readonly Worker[]): (worker: Worker) => void {
   const snapshotsOfAll = shareResult(async () => {
-    const responses = await Promise.all(allWorkers().map(requestSnapshot));
+    const connected = allWorkers().filter((worker) => worker.isConnected());
+    const responses = await Promise.all(connected.map((worker, index) => requestSnapshot(worker, index === 0)));
     return responses.filter((snapshot) => snapshot !== undefined);
   }, SNAPSHOTS_AGE_MS);
   return (worker) => {
@@ -67,8 +70,7 @@ export function createMetricsRelay(allWorkers: () => readonly Worker[]): (worker
 
 let snapshotRequests = 0;
 
-async function requestSnapshot(worker: Worker): Promise<MetricsSnapshot | undefined> {
-  if (!worker.isConnected()) return undefined;
+async function requestSnapshot(worker: Worker, includeShared: boolean): Promise<MetricsSnapshot | undefined> {
   const id = ++snapshotRequests;
   let onMessage = (_message: unknown): void => {};
   const snapshot = await withTimeout<MetricsSnapshot>(SNAPSHOT_TIMEOUT_MS, (resolve) => {
@@ -76,7 +78,7 @@ async function requestSnapshot(worker: Worker): Promise<MetricsSnapshot | undefi
       if (isMetricsMessage(message) && message.metrics === 'snapshot' && message.id === id) resolve(message.snapshot);
     };
     worker.on('message', onMessage);
-    worker.send({ metrics: 'request', id } satisfies MetricsMessage);
+    worker.send({ metrics: 'request', id, includeShared } satisfies MetricsMessage);
   });
   worker.off('message', onMessage);
   return snapshot;

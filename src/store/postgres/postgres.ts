@@ -61,6 +61,13 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       return running;
     },
     ping: async () => void (await reader.get('SELECT 1')),
+    size: async () =>
+      (await reader.get<{ size: number }>('SELECT pg_database_size(current_database()) AS size'))?.size ?? 0,
+    connections: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     close() {
       closing ??= shutDown();
       return closing;

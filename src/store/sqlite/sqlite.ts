@@ -1,4 +1,5 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseClosed } from '../errors.ts';
@@ -73,6 +74,7 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
     },
     write: (work) => (closing === undefined ? commits.write(work) : Promise.reject(databaseClosed())),
     ping: async () => void openReader().get('SELECT count(*) FROM sqlite_schema'),
+    size: async () => (await sizeOf(path)) + (await sizeOf(`${path}-wal`)),
     close() {
       closing ??= shutDown();
       return closing;
@@ -101,6 +103,13 @@ function dataVersion(writer: Connection): number | undefined {
     return undefined;
   }
 }
+
+/** 0 for a file that does not exist: there is no WAL before the first write. */
+const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
 
 /** Creates the database file with a private mode, which SQLite also gives to the files beside it. */
 function createPrivateFile(path: string): void {
