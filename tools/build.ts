@@ -73,14 +73,20 @@ const rewriteUrls: Plugin = {
   },
 };
 
-const optionsFor = (programs: readonly string[], outdir: string): BuildOptions & { readonly metafile: true } => ({
+/** The commands import the server, which is a file of its own. */
+const serverIsExternal: Plugin = {
+  name: 'server-is-external',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/main\.ts$/ }, () => ({ path: './main.js', external: true }));
+  },
+};
+
+const optionsFor = (outdir: string): BuildOptions & { readonly metafile: true } => ({
   absWorkingDir: root,
-  entryPoints: ['src/cli/wharf.ts', 'src/cli/docker-credential-wharf.ts', ...programs],
   outdir,
   entryNames: '[name]',
   chunkNames: 'chunk-[hash]',
   bundle: true,
-  splitting: true,
   format: 'esm',
   platform: 'node',
   target: 'node22',
@@ -102,7 +108,19 @@ const optionsFor = (programs: readonly string[], outdir: string): BuildOptions &
 async function build(sources: readonly string[], outdir: string): Promise<void> {
   const { programs, assets } = filesNamedByUrl(sources);
   const esbuild = await import('esbuild');
-  const { metafile } = await esbuild.build(optionsFor(programs, outdir));
+  const options = optionsFor(outdir);
+  const results = await Promise.all([
+    // The server in one file, because each further file makes a start slower.
+    esbuild.build({ ...options, entryPoints: ['src/main.ts'] }),
+    // The commands in many, because each needs only a small part.
+    esbuild.build({
+      ...options,
+      entryPoints: ['src/cli/wharf.ts', 'src/cli/docker-credential-wharf.ts', ...programs],
+      splitting: true,
+      plugins: [rewriteUrls, serverIsExternal],
+    }),
+  ]);
+  const inputs = results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   mkdirSync(join(outdir, 'assets'));
   for (const path of assets) copyFileSync(join(root, path), join(outdir, 'assets', basename(path)));
   for (const path of globSync('src/cli/*.sh', { cwd: root })) {
@@ -111,7 +129,7 @@ async function build(sources: readonly string[], outdir: string): Promise<void> 
   copyFileSync(join(root, 'LICENSE'), join(outdir, 'LICENSE'));
   // Node reads it to tell the format of the files. Without it Node would search the parent directories.
   writeFileSync(join(outdir, 'package.json'), '{ "type": "module" }\n');
-  writeFileSync(join(outdir, 'THIRD-PARTY-NOTICES.txt'), noticesOf(Object.keys(metafile.inputs), root));
+  writeFileSync(join(outdir, 'THIRD-PARTY-NOTICES.txt'), noticesOf(inputs, root));
 }
 
 function readFingerprint(): string | undefined {

@@ -1,4 +1,4 @@
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 import type { CodeName } from './errors.ts';
 import {
   type Aggregator,
@@ -10,7 +10,6 @@ import {
   type Sample,
 } from './instruments.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import { createProcessMetrics } from './process-metrics.ts';
 import { version } from './version.ts';
 
 export type DatabaseOperation = 'read' | 'write';
@@ -63,8 +62,11 @@ export interface Metrics {
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** Merges the metrics of the processes of one server into the Prometheus text format. */
-export const mergeSnapshots = (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
-  AggregatorRegistry.aggregate(snapshots as unknown as object[]).metrics();
+export const mergeSnapshots = async (snapshots: readonly MetricsSnapshot[]): Promise<string> =>
+  (await loadPrometheus()).mergeSnapshots(snapshots);
+
+/** Loads prom-client when metrics are first collected. A start is 20 ms faster without it. */
+const loadPrometheus = () => import('./prometheus.ts');
 
 // From a cached read to the default deadline of a request.
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -149,30 +151,19 @@ export function createMetrics(): Metrics {
   const gauges: GaugeDeclaration[] = [deliveriesWaiting];
   const gaugesOf = (isShared: boolean): Instrument[] =>
     gauges.filter((gauge) => (gauge.isShared ?? false) === isShared).map(toInstrument);
-  let ownRegistry: Registry | undefined;
-  const own = (): Registry => {
-    ownRegistry ??= createRegistry([
-      requests,
-      requestDuration,
-      databaseOperations,
-      databaseDuration,
-      droppedPullEvents,
-      refusals,
-      spans,
-      deliveryAttempts,
-      deliveryDuration,
-      deliveryLag,
-      requestsInFlight,
-      buildInfo,
-      ...gaugesOf(false),
-    ]);
-    return ownRegistry;
-  };
-  let sharedRegistry: Registry | undefined;
-  const shared = (): Registry => {
-    sharedRegistry ??= createRegistry(gaugesOf(true));
-    return sharedRegistry;
-  };
+  const instruments = [
+    ...[requests, requestDuration, databaseOperations, databaseDuration, droppedPullEvents, refusals, spans],
+    ...[deliveryAttempts, deliveryDuration, deliveryLag, requestsInFlight, buildInfo],
+  ];
+  let created: { readonly own: Registry; readonly shared: Registry } | undefined;
+  async function registries({ includeShared }: { readonly includeShared: boolean }): Promise<Registry[]> {
+    const { createRegistry, processRegistry } = await loadPrometheus();
+    created ??= {
+      own: createRegistry([...instruments, ...gaugesOf(false)]),
+      shared: createRegistry(gaugesOf(true)),
+    };
+    return [created.own, ...(includeShared ? [created.shared] : []), processRegistry()];
+  }
 
   return {
     observeRequest(method, wire, code, seconds) {
@@ -203,12 +194,12 @@ export function createMetrics(): Metrics {
     addGauges: (added) => void gauges.push(...added),
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     async text() {
-      const texts = await Promise.all([own(), shared(), processMetrics()].map((registry) => registry.metrics()));
-      return texts.join('');
+      const all = await registries({ includeShared: true });
+      return (await Promise.all(all.map((registry) => registry.metrics()))).join('');
     },
-    async snapshot({ includeShared }) {
-      const registries = [own(), ...(includeShared ? [shared()] : []), processMetrics()];
-      return (await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))).flat();
+    async snapshot(options) {
+      const all = await registries(options);
+      return (await Promise.all(all.map((registry) => registry.getMetricsAsJSON()))).flat();
     },
   };
 }
@@ -228,17 +219,3 @@ const toInstrument = ({ name, help, aggregator, read }: GaugeDeclaration): Instr
     },
     aggregator,
   );
-
-function createRegistry(instruments: readonly Instrument[]): Registry {
-  const registry = new Registry();
-  for (const instrument of instruments) registry.registerMetric(instrument as never);
-  return registry;
-}
-
-let processRegistry: Registry | undefined;
-
-/** One registry for the process, because prom-client cannot remove its observers. */
-function processMetrics(): Registry {
-  processRegistry ??= createProcessMetrics();
-  return processRegistry;
-}
