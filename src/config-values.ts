@@ -84,9 +84,35 @@ export function parseDatabaseUrl(text: string): string {
 export function parseOrigin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isOrigin = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
-  // Docker clients and gRPC do not support a path before /v2/ or the service name.
   if (!isOrigin) throw new ConfigError('write scheme and host, such as https://wharf.example.com, without a path');
   return url.origin;
+}
+
+/** Returns the URL of a server, which may have a path, without a slash at the end. */
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const path = url?.pathname.replace(/\/$/, '') ?? '';
+  const isBase =
+    url && /^https?:$/.test(url.protocol) && [url.origin + path, `${url.origin}${path}/`].includes(url.href);
+  // A path of other characters would need escapes, which proxies and clients write in different ways.
+  if (!isBase || !/^(?:\/[a-z0-9._~-]+)*$/i.test(path)) {
+    throw new ConfigError(
+      'write scheme and host, such as https://wharf.example.com, and the path if a proxy serves it below one, ' +
+        'such as https://example.com/wharf',
+    );
+  }
+  return url.origin + path;
+}
+
+/** Parses host names and addresses without ports, such as `wharf.example.com, *.internal, 192.0.2.1`. */
+export function parseHosts(text: string): readonly string[] {
+  const hosts = splitList(text.toLowerCase()).map((host) => host.replace(/^\[(.*)\]$/, '$1'));
+  const isHost = (host: string): boolean =>
+    isIPv6(host) || /^(?:\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/.test(host);
+  if (hosts.every(isHost)) return hosts;
+  throw new ConfigError(
+    'write host names and addresses without ports, separated by commas, such as wharf.example.com or *.example.com',
+  );
 }
 
 export function parseUids(text: string): readonly Uid[] {

@@ -28,6 +28,7 @@ test('settings have defaults', () => {
     data: resolve('data'),
     databaseUrl: undefined,
     publicUrl: undefined,
+    allowedHosts: [],
     serviceDomain: 'wharfinger.dev',
     logLevel: 'info',
     tls: undefined,
@@ -91,6 +92,13 @@ test('values can have several forms', () => {
   assert.deepEqual(read({ WHARF_LISTEN: '[::1]:8080' }).listen, { host: '::1', port: 8080 });
   assert.deepEqual(read({ WHARF_LISTEN: 'wharf.local:443' }).listen, { host: 'wharf.local', port: 443 });
   assert.equal(read({ WHARF_PUBLIC_URL: 'https://Wharf.example.com:443/' }).publicUrl, 'https://wharf.example.com');
+  assert.equal(read({ WHARF_PUBLIC_URL: 'https://example.com/a/wharf/' }).publicUrl, 'https://example.com/a/wharf');
+  assert.deepEqual(read({ WHARF_ALLOWED_HOSTS: 'Wharf.Example, *.internal, [::1],10.0.0.1' }).allowedHosts, [
+    'wharf.example',
+    '*.internal',
+    '::1',
+    '10.0.0.1',
+  ]);
   assert.equal(read({ WHARF_LOG_LEVEL: 'WARN' }).logLevel, 'warn');
   assert.equal(read({ WHARF_REQUEST_TIMEOUT: '1.5m' }).requestTimeout, 90_000);
   assert.equal(read({ WHARF_REQUEST_TIMEOUT: '250ms' }).requestTimeout, 250);
@@ -121,7 +129,14 @@ test('the error for an invalid value has the variable, the value and what to wri
   const wrong: Record<string, string[]> = {
     WHARF_LISTEN: ['8080', '127.0.0.1', 'host:', 'host:65536', '127.0.0.300:80', '[127.0.0.1]:80', '::1:80', 'a b:80'],
     WHARF_DATA: [cert, 'a\0b'],
-    WHARF_PUBLIC_URL: ['wharf.example.com', 'ftp://wharf.example.com', 'https://wharf.example.com/base', 'https://a?b'],
+    WHARF_PUBLIC_URL: [
+      'wharf.example.com',
+      'ftp://wharf.example.com',
+      'https://a/b%20c',
+      'https://a?b',
+      'https://a/b//c',
+    ],
+    WHARF_ALLOWED_HOSTS: ['*', 'a:80', 'https://a', 'a b', '*.*', 'a/b', '-a', '"a"'],
     WHARF_SERVICE_DOMAIN: ['.', 'Example.com', 'a..b', '-a.dev', 'a b'],
     WHARF_LOG_LEVEL: ['loud'],
     WHARF_TLS_CERT: ['/nowhere/cert.pem', tmpdir()],

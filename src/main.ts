@@ -47,6 +47,7 @@ import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
+import { createServerAddress, urlOf } from './server-address.ts';
 import { quotaLimitsOf, ratesOf } from './server-limits.ts';
 import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
 import { instrumentStore } from './store/instrumented.ts';
@@ -54,7 +55,6 @@ import { openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
 import { withQuotas } from './store/with-quotas.ts';
-import { createClientAddress, peerAddress } from './transport/client-address.ts';
 import { createGrpcServer } from './transport/grpc/grpc.ts';
 import { defaultLimits, type Limits } from './transport/limits.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
@@ -70,6 +70,8 @@ import { type TlsFiles, type TlsFileWatch, watchTlsFiles } from './transport/tls
 export interface Server {
   /** The public URL, such as `http://127.0.0.1:8080`. */
   readonly url: string;
+  /** The URL on this machine. */
+  readonly localUrl: string;
   /** The URL of the operations port, if it has one. */
   readonly operationsUrl: string | undefined;
   readonly organization: { readonly uid: string; readonly name: string };
@@ -146,7 +148,9 @@ function limitsOf({ maxConnections, maxConnectionsPerAddress, unauthenticatedMem
 /** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
 async function compose(base: Base, database: Store): Promise<Server> {
   const { config, log, clock, metrics, limits, port, operationsPort } = base;
-  const publicUrl = config.publicUrl ?? urlOf(config, port.port);
+  const methods = withV2beta1(methodTable(files));
+  const address = createServerAddress(config, port.port, methods);
+  const { publicUrl, requestUrl, pathPrefix, clientAddress } = address;
   const { serviceDomain } = config;
 
   // The database and what a first start creates in it.
@@ -188,7 +192,6 @@ async function compose(base: Base, database: Store): Promise<Server> {
   });
 
   // What every method does, and the steps of every call.
-  const methods = withV2beta1(methodTable(files));
   const pageTokens = createPageTokens(await pageTokenKey(store));
   const v2Operations = createOperations(pageTokens, {
     seal: masterKeys.seal,
@@ -213,14 +216,14 @@ async function compose(base: Base, database: Store): Promise<Server> {
 
   // How calls arrive: each handler takes the paths that are its own, and REST the rest.
   const unauthenticated = createMemoryBudget(limits.unauthenticatedBytes);
-  const clientAddress = config.trustedProxies ? createClientAddress(config.trustedProxies) : peerAddress;
   const registry = await createRegistry({
     ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, rates, metrics },
     authenticate: authenticateForRegistry,
     runNested: createNestedRunner(methods, operations),
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
-    addressOf: ({ socket, headers }) =>
-      clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString()),
+    addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers),
+    urlOf: requestUrl,
+    pathPrefixOf: pathPrefix.of,
     maxBlobBytes: config.maxBlob,
     isStorageLimited: config.maxOrgStorage !== Infinity,
     pullEvents: config.pullEvents,
@@ -234,14 +237,21 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const showDetails = operationsPort === undefined && isLoopback(config.listen);
   const handlers = [
     createOperationalEndpoints({ metrics, ready: readiness.check, showDetails }),
-    createDocsHandler({ methods, version, serviceUrl: publicUrl }),
-    createOidcDiscovery({ issuer: publicUrl, publicKeys: issuer.publicKeys }),
+    createDocsHandler({ methods, version, serviceUrl: address.documentUrl, pathPrefix: pathPrefix.path }),
+    createOidcDiscovery({
+      issuer: publicUrl,
+      urlOf: address.isFollowing ? requestUrl : undefined,
+      publicKeys: issuer.publicKeys,
+    }),
     registry.handle,
     createRestHandler({ ...wire, cors: config.corsOrigins }),
   ];
   const router = createProtocolRouter({
     ...common,
-    http: (req, res, bodyTimeout) => void handlers.some((handle) => handle(req, res, bodyTimeout)),
+    http(req, res, bodyTimeout) {
+      pathPrefix.strip(req);
+      handlers.some((handle) => handle(req, res, bodyTimeout));
+    },
     grpc: createGrpcServer({ ...wire, authenticate, isReflectionPublic: showDetails, files: reflectedFiles }),
     ...(config.tls && { tls: config.tls, hstsSeconds: Math.round(config.hsts / 1000) }),
   });
@@ -280,6 +290,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   log.info({ url: publicUrl, operationsUrl, organization: organization.uid, version }, 'serving');
   return {
     url: publicUrl,
+    localUrl: urlOf(config, port.port),
     operationsUrl,
     organization,
     firstStart,
@@ -331,11 +342,4 @@ function createReadiness(store: Store) {
 async function pageTokenKey(store: Store): Promise<Uint8Array> {
   const newKey = randomBytes(32).toString('base64');
   return Buffer.from(await store.write((tx) => putSettingIfAbsent(tx, 'page-token.key', newKey)), 'base64');
-}
-
-/** The URL of this server on this machine. Clients cannot connect to a wildcard address, so it becomes loopback. */
-function urlOf({ listen, tls }: Pick<Config, 'listen'> & Partial<Pick<Config, 'tls'>>, port: number): string {
-  const host = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '::': '[::1]' }[listen.host] ?? listen.host;
-  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
-  return `${tls ? 'https' : 'http'}://${bracketed}:${port}`;
 }

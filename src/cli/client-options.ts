@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { settings } from '../config.ts';
-import { ConfigError, parseOrigin, readFileContent } from '../config-values.ts';
+import { ConfigError, parseBaseUrl, readFileContent } from '../config-values.ts';
 import { findDataDirectory } from '../load-settings.ts';
 import { ownerToken } from './auth/owner-token.ts';
 import type { ClientContext, Connection } from './context.ts';
@@ -31,7 +31,7 @@ export const addClientOptions = (command: Command): Command =>
     .addOption(
       connectionOption('--server <url>', `the URL of the server (default: "${DEFAULT_SERVER}")`)
         .env('WHARF_SERVER')
-        .argParser(optionParser((text) => text && parseOrigin(text))),
+        .argParser(optionParser((text) => text && parseBaseUrl(text))),
     )
     .addOption(
       connectionOption(

@@ -43,7 +43,12 @@ export interface RegistryOptions {
   readonly authenticate: Authenticate;
   readonly accessTokens: AccessTokens;
   readonly runNested: RunNested;
+  /** The URL that tokens name. */
   readonly publicUrl: string;
+  /** The URL of this server as the client of a request knows it. */
+  readonly urlOf: (req: IncomingMessage) => string;
+  /** The path of a request before `/v2/`, such as `/wharf`, or an empty text. */
+  readonly pathPrefixOf: (req: IncomingMessage) => string;
   readonly requestIdOf: (req: IncomingMessage) => string;
   readonly addressOf: (req: IncomingMessage) => string;
   /** The size limit of a blob. */
@@ -75,7 +80,8 @@ export const registryDirectory = (dataDir: string): string => join(dataDir, 'reg
 
 /** The OCI distribution API. Its methods are declared in the contract and take the same steps as all others. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf, addressOf } = options;
+  const { store, blobs, authenticate, accessTokens, runNested, publicUrl, requestIdOf, addressOf, pathPrefixOf } =
+    options;
   const {
     maxBlobBytes: maxBytes,
     isStorageLimited,
@@ -87,7 +93,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     rates,
     metrics,
   } = options;
-  const challenges = createChallenges(publicUrl);
+  const challenges = createChallenges(publicUrl, options.urlOf);
   const access = createRepositoryAccess(challenges);
   const writeToRepo = createWriteToRepo({ store, access, runNested });
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;
@@ -141,6 +147,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     challenges,
     requestIdOf,
     addressOf,
+    pathPrefixOf,
     stallMs,
     formLimits: options.formLimits,
     clock,

@@ -80,3 +80,24 @@ test('other paths are not handled', async () => {
     assert.equal(await (await request(path)).text(), 'not handled');
   }
 });
+
+test('without a public URL the endpoints follow the client, and the issuer stays', async (t) => {
+  const following = createOidcDiscovery({
+    issuer: ISSUER,
+    urlOf: ({ headers }) => `http://${headers['x-test-host']}`,
+    publicKeys: async () => keys,
+  });
+  const other = createServer((req, res) => void following(req, res)).listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const response = await fetch(`http://127.0.0.1:${(other.address() as AddressInfo).port}${DISCOVERY}`, {
+    headers: { 'x-test-host': 'box:8080' },
+  });
+  const document = (await response.json()) as Record<string, unknown>;
+  assert.equal(document.issuer, ISSUER);
+  assert.equal(document.jwks_uri, `http://box:8080${KEYS}`);
+  assert.equal(document.token_endpoint, 'http://box:8080/sts/exchange');
+  // Caches must not send the document of one host to clients of another.
+  assert.match(response.headers.get('vary') ?? '', /host, forwarded, x-forwarded-host, x-forwarded-proto/);
+  assert.equal((await request(DISCOVERY)).headers.get('vary'), null);
+});

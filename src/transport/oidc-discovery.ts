@@ -9,6 +9,8 @@ const MAX_AGE_S = 300;
 export interface OidcDiscoveryOptions {
   /** The public URL of this server. It is exactly the issuer of its tokens. */
   readonly issuer: string;
+  /** The URL of this server as the client of a request knows it, if it can differ from the issuer. */
+  readonly urlOf?: ((req: IncomingMessage) => string) | undefined;
   readonly publicKeys: () => Promise<object>;
 }
 
@@ -18,18 +20,23 @@ export interface OidcDiscoveryOptions {
  */
 export function createOidcDiscovery({
   issuer,
+  urlOf,
   publicKeys,
 }: OidcDiscoveryOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
-  const documents: ReadonlyMap<string, () => Promise<object>> = new Map([
-    ['/.well-known/openid-configuration', async () => discovery(issuer)],
+  const documents: ReadonlyMap<string, (req: IncomingMessage) => Promise<object>> = new Map<
+    string,
+    (req: IncomingMessage) => Promise<object>
+  >([
+    ['/.well-known/openid-configuration', async (req) => discovery(issuer, urlOf?.(req) ?? issuer)],
     ['/.well-known/jwks.json', publicKeys],
   ]);
+  const vary = urlOf && { vary: 'host, forwarded, x-forwarded-host, x-forwarded-proto' };
   return (req, res) => {
     const document = documents.get(req.url?.split('?', 1)[0] ?? '');
     if (!document) return false;
     if (req.method === 'GET' || req.method === 'HEAD') {
-      document().then(
-        (body) => sendDocument(req, res, `${JSON.stringify(body)}\n`),
+      document(req).then(
+        (body) => sendDocument(req, res, `${JSON.stringify(body)}\n`, vary),
         () => sendError(res, 503, 'the database cannot be reached'),
       );
     } else {
@@ -40,10 +47,10 @@ export function createOidcDiscovery({
   };
 }
 
-const discovery = (issuer: string) => ({
+const discovery = (issuer: string, url: string) => ({
   issuer,
-  jwks_uri: `${issuer}/.well-known/jwks.json`,
-  token_endpoint: `${issuer}/sts/exchange`,
+  jwks_uri: `${url}/.well-known/jwks.json`,
+  token_endpoint: `${url}/sts/exchange`,
   // There is no login in a browser: the server exchanges tokens of other issuers.
   grant_types_supported: ['urn:ietf:params:oauth:grant-type:token-exchange'],
   response_types_supported: ['id_token'],
@@ -52,13 +59,14 @@ const discovery = (issuer: string) => ({
   claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'jti', 'auth_time', 'act', 'email', 'email_verified'],
 });
 
-function sendDocument(req: IncomingMessage, res: ServerResponse, body: string): void {
+function sendDocument(req: IncomingMessage, res: ServerResponse, body: string, vary?: { readonly vary: string }): void {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   const headers = {
     'content-type': 'application/json',
     'cache-control': `public, max-age=${MAX_AGE_S}`,
     'access-control-allow-origin': '*',
     'x-content-type-options': 'nosniff',
+    ...vary,
     etag,
   };
   if (isCurrent(req.headers['if-none-match'], etag)) {

@@ -50,6 +50,7 @@ export async function startMeasuredServer(
   }
   return {
     url,
+    localUrl: url,
     organization,
     operationsUrl: undefined,
     token: await mintOwnerToken(dataDir),

@@ -7,6 +7,8 @@ import type { Database, DataLocation } from './databases.ts';
 
 export interface TestServer {
   readonly url: string;
+  /** The URL on this machine, if `url` is that of a proxy. */
+  readonly localUrl: string;
   readonly operationsUrl: string | undefined;
   /** The uid of the organization that the first start created. */
   readonly organization: string;
@@ -49,6 +51,7 @@ export async function startServerOn(dataLocation: DataLocation, options: TestSer
   const stop = () => server.stop();
   return {
     url: server.url,
+    localUrl: server.localUrl,
     operationsUrl: server.operationsUrl,
     organization: server.organization.uid,
     token: await mintOwnerToken(dataLocation.dataDir, clock ? { clock } : {}),

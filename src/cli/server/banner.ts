@@ -4,6 +4,8 @@ import { settings } from '../../config.ts';
 
 export interface StartedServer {
   readonly url: string;
+  /** The URL on this machine. */
+  readonly localUrl: string;
   readonly organization: { readonly uid: string; readonly name: string };
   readonly firstStart: boolean;
   /** The data directory, as an absolute path. */

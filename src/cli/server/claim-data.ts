@@ -7,6 +7,8 @@ import type { Config } from '../../config.ts';
 /** What `server.json` in a data directory says about the running server. */
 export interface ServerRecord {
   readonly url: string;
+  /** The URL on this machine, which differs if a proxy serves `url`. */
+  readonly localUrl: string;
   readonly pid: number;
   /** When it started (ISO 8601). */
   readonly started: string;
@@ -14,7 +16,7 @@ export interface ServerRecord {
 
 export interface DataClaim {
   /** Records the address of this server in the data directory. */
-  record(url: string): void;
+  record(urls: Pick<ServerRecord, 'url' | 'localUrl'>): void;
   /** Removes the record and unlocks the directory. */
   release(): void;
 }
@@ -28,8 +30,8 @@ export async function claimData({ data, databaseUrl }: Config, log: Log): Promis
   for (const change of protectDataDirectory(data)) log.warn({}, change);
   const unlock = databaseUrl === undefined ? await lock(data) : () => {};
   return {
-    record(url) {
-      writeRecord(data, { url, pid: process.pid, started: new Date().toISOString() });
+    record({ url, localUrl }) {
+      writeRecord(data, { url, localUrl, pid: process.pid, started: new Date().toISOString() });
     },
     release() {
       if (readRecord(data)?.pid === process.pid) rmSync(pathOf(data), { force: true });
@@ -62,9 +64,9 @@ function writeRecord(data: string, record: ServerRecord): void {
 /** Returns what the last server has recorded. After a crash it is still there. */
 export function readRecord(data: string): ServerRecord | undefined {
   try {
-    const { url, pid, started } = JSON.parse(readFileSync(pathOf(data), 'utf8')) as Partial<ServerRecord>;
-    if (typeof url !== 'string' || typeof pid !== 'number' || typeof started !== 'string') return undefined;
-    return { url, pid, started };
+    const { url, localUrl, pid, started } = JSON.parse(readFileSync(pathOf(data), 'utf8')) as Partial<ServerRecord>;
+    const areTexts = typeof url === 'string' && typeof localUrl === 'string' && typeof started === 'string';
+    return areTexts && typeof pid === 'number' ? { url, localUrl, pid, started } : undefined;
   } catch {
     return undefined;
   }

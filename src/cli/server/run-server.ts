@@ -20,9 +20,9 @@ export interface RunningServer {
 export async function startInProcess(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
   try {
     const { startServer } = await import('../../main.ts');
-    const { url, organization, firstStart, stop } = await startServer(config, { log, ...options });
+    const { url, localUrl, organization, firstStart, stop } = await startServer(config, { log, ...options });
     collectWhenIdle();
-    return { started: { url, organization, firstStart, data: config.data }, stop };
+    return { started: { url, localUrl, organization, firstStart, data: config.data }, stop };
   } catch (error) {
     log.debug({ error }, 'the start failed');
     throw new Error(startFailureMessage(error, config));

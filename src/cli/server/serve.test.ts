@@ -8,6 +8,7 @@ import { startFailureMessage } from './run-server.ts';
 const uid = 'f'.repeat(40);
 const started = {
   url: 'http://127.0.0.1:8080',
+  localUrl: 'http://127.0.0.1:8080',
   organization: { uid, name: 'my-org' },
   firstStart: true,
   data: resolve('data'),

@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { flagOf, type Setting, type SettingFlags, type SettingName, settings } from '../../config.ts';
 import { type LoadFlags, loadSettings } from '../../load-settings.ts';
+import { addressNotice } from '../../server-address.ts';
 import { secretFileKeyOf, variableOfKey } from '../../setting-sources.ts';
 import { addExamples } from '../help.ts';
 import { banner, commandOf } from './banner.ts';
@@ -47,7 +48,9 @@ async function serve(flags: LoadFlags): Promise<void> {
   const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
   const stopAndRelease = (): Promise<void> => stop().finally(claim.release);
   stopOnSignals({ stop: stopAndRelease, log, clock: systemClock, process });
-  claim.record(started.url);
+  claim.record(started);
+  const notice = addressNotice(config, started.url);
+  if (notice !== undefined) log.warn({}, notice);
   process.stdout.write(banner(started, commandOf(process.env)));
 }
 

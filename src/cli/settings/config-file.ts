@@ -1,4 +1,4 @@
-import { ConfigError, parseOrigin } from '../../config-values.ts';
+import { ConfigError, parseBaseUrl } from '../../config-values.ts';
 import { readJsonFile, userFile, writeJsonFile } from './private-file.ts';
 
 export type Output = 'table' | 'json';
@@ -14,7 +14,7 @@ export const outputs: readonly Output[] = ['table', 'json'];
 
 /** Each returns the value to save. Throws a ConfigError that says what to write instead. */
 const parsers: { readonly [K in ConfigKey]: (text: string) => NonNullable<ClientConfig[K]> } = {
-  server: parseOrigin,
+  server: parseBaseUrl,
   output(text) {
     const output = outputs.find((known) => known === text);
     if (output === undefined) throw new ConfigError(`write one of ${outputs.join(', ')}`);

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isRepoName } from '../../domains/registry/repos/name-rules.ts';
 import { OciError } from '../errors.ts';
 import type { Route } from '../http/routes.ts';
@@ -6,26 +7,27 @@ import { type Action, formatScope, type Scope } from './scope.ts';
 /** Tells clients where to get a token and for which scopes, as in Docker's token authentication specification. */
 export interface Challenges {
   /** The `WWW-Authenticate` header for a request without a valid token. */
-  at(route: Route, verb: string, query: URLSearchParams): string;
+  at(req: IncomingMessage, route: Route, verb: string, query: URLSearchParams): string;
   /** The error for a registry token that lacks a scope. Clients then get another token and repeat the request. */
-  insufficient(...scopes: readonly Scope[]): OciError;
+  insufficient(req: IncomingMessage, ...scopes: readonly Scope[]): OciError;
 }
 
-export function createChallenges(publicUrl: string): Challenges {
-  const bearer = (scopes: readonly Scope[], error?: string): string => {
+/** `urlOf` returns the URL of this server as a client knows it, and `publicUrl` is the name of the service. */
+export function createChallenges(publicUrl: string, urlOf: (req: IncomingMessage) => string): Challenges {
+  const bearer = (req: IncomingMessage, scopes: readonly Scope[], error?: string): string => {
     const scope = scopes.map(formatScope).join(' ');
-    const parts = [`realm="${publicUrl}/v2/token"`, `service="${serviceOf(publicUrl)}"`];
+    const parts = [`realm="${urlOf(req)}/v2/token"`, `service="${serviceOf(publicUrl)}"`];
     if (scope !== '') parts.push(`scope="${scope}"`);
     if (error !== undefined) parts.push(`error="${error}"`);
     return `Bearer ${parts.join(',')}`;
   };
   return {
     // The token endpoint takes a password. A bearer challenge would send clients back to the token endpoint.
-    at: (route, verb, query) =>
-      route.kind === 'token' ? `Basic realm="${publicUrl}"` : bearer(scopesOf(route, verb, query)),
-    insufficient: (...scopes) =>
+    at: (req, route, verb, query) =>
+      route.kind === 'token' ? `Basic realm="${publicUrl}"` : bearer(req, scopesOf(route, verb, query)),
+    insufficient: (req, ...scopes) =>
       new OciError('UNAUTHORIZED', 'the token does not include this action on this repository; request another token', {
-        headers: { 'www-authenticate': bearer(scopes, 'insufficient_scope') },
+        headers: { 'www-authenticate': bearer(req, scopes, 'insufficient_scope') },
       }),
   };
 }

@@ -35,7 +35,7 @@ export interface RepositoryAccess {
 
 export function createRepositoryAccess(challenges: Challenges): RepositoryAccess {
   function requireTokenScope(call: OciCall, name: string, action: Action): void {
-    if (!call.tokenAllows(name, action)) throw challenges.insufficient(scopeFor(name, action));
+    if (!call.tokenAllows(name, action)) throw challenges.insufficient(call.req, scopeFor(name, action));
   }
 
   const find: RepositoryAccess['find'] = async (call, name, action) => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import type { Route } from '../http/routes.ts';
 import { createChallenges } from './challenge.ts';
 import { formatScope, parseScope } from './scope.ts';
 
@@ -22,8 +24,11 @@ test("scopes are parsed as Docker's specification defines them", () => {
 });
 
 test('a challenge names the scopes that the request needs', () => {
-  const challenges = createChallenges('https://wharf.example.com:8443');
-  const at = (...args: Parameters<typeof challenges.at>) => challenges.at(...args);
+  const url = 'https://wharf.example.com:8443';
+  const challenges = createChallenges(url, () => url);
+  const request = {} as IncomingMessage;
+  const at = (...[route, verb, query]: [route: Route, verb: string, query: URLSearchParams]) =>
+    challenges.at(request, route, verb, query);
   const [head, none] = [
     'Bearer realm="https://wharf.example.com:8443/v2/token",service="wharf.example.com:8443"',
     new URLSearchParams(),
@@ -41,4 +46,13 @@ test('a challenge names the scopes that the request needs', () => {
   // Nothing of a client gets into a header unless it is a name.
   assert.equal(at(uploads, 'POST', new URLSearchParams('from=c"/d')), `${head},scope="repository:a/b:pull,push"`);
   assert.equal(at({ kind: 'token' }, 'GET', none), 'Basic realm="https://wharf.example.com:8443"');
+});
+
+test('the realm has the host that the client uses, and the service is always the same', () => {
+  const challenges = createChallenges('http://127.0.0.1:8080', ({ headers }) => `http://${headers.host}`);
+  const request = { headers: { host: 'box:8080' } } as IncomingMessage;
+  const expected = 'Bearer realm="http://box:8080/v2/token",service="127.0.0.1:8080"';
+  assert.equal(challenges.at(request, { kind: 'version' }, 'GET', new URLSearchParams()), expected);
+  const { headers } = challenges.insufficient(request);
+  assert.equal(headers['www-authenticate'], `${expected},error="insufficient_scope"`);
 });

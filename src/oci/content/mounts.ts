@@ -34,7 +34,7 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
   ): Promise<Uid | undefined> {
     const segments = segmentsOf(from);
     if (!call.tokenAllows(from, 'pull')) {
-      throw challenges.insufficient(scopeFor(target.name, 'push'), scopeFor(from, 'pull'));
+      throw challenges.insufficient(call.req, scopeFor(target.name, 'push'), scopeFor(from, 'pull'));
     }
     const { repo } = await resolveRepo(call.db, segments);
     if (repo === undefined || !call.caller.can(PULL, repo)) return undefined;

@@ -31,6 +31,8 @@ export interface HandlerOptions {
   readonly challenges: Challenges;
   readonly requestIdOf: (req: IncomingMessage) => string;
   readonly addressOf: (req: IncomingMessage) => string;
+  /** The path of the request before `/v2/`, such as `/wharf`, or an empty text. */
+  readonly pathPrefixOf: (req: IncomingMessage) => string;
   /** How long a client may read nothing of a response. */
   readonly stallMs: number;
   readonly formLimits: FormLimits;
@@ -47,7 +49,7 @@ const UNKNOWN_METHOD: Pick<Method, 'id' | 'routes'> = { id: 'oci/unknown', route
 
 /** Serves the registry paths: finds the endpoint, authenticates the caller, and turns every error into an OCI error. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { endpoints, db, readCredential, challenges, requestIdOf, addressOf } = options;
+  const { endpoints, db, readCredential, challenges, requestIdOf, addressOf, pathPrefixOf } = options;
   const { stallMs, formLimits, clock, observer, rates } = options;
 
   function find(route: Route | undefined, verb: string): Endpoint<Route> | undefined {
@@ -69,7 +71,9 @@ export function createHandler(options: HandlerOptions): Handler {
     const verb = req.method ?? '';
     const isForm = route.kind === 'token' && verb === 'POST';
     const { authorization, query } = isForm ? await readForm(req, bodyTimeout, formLimits) : readUrl(req);
-    const credential = await identify(authorization, address, route, query, () => challenges.at(route, verb, query));
+    const credential = await identify(authorization, address, route, query, () =>
+      challenges.at(req, route, verb, query),
+    );
     rates.countIdentity(credential.caller.uid);
     const { method } = endpoint;
     const call = { method, ...credential, authorization, now: clock(), db, req, address, query, bodyTimeout };
@@ -113,7 +117,7 @@ export function createHandler(options: HandlerOptions): Handler {
     });
     // The rest of the body is read and dropped. Closing now would reset the connection before the client reads the error.
     if (!req.complete) req.resume();
-    const headers = { ...ALWAYS, 'x-request-id': requestId, ...response.headers };
+    const headers = { ...ALWAYS, 'x-request-id': requestId, ...withPrefix(response.headers, pathPrefixOf(req)) };
     const isSent = await send(res, { ...response, headers }, stallMs).then(
       () => true,
       () => false,
@@ -135,6 +139,17 @@ export function createHandler(options: HandlerOptions): Handler {
     if (!isRegistryPath(path)) return false;
     void serve(req, res, path, bodyTimeout);
     return true;
+  };
+}
+
+/** Adds the path prefix of a request to the links in the headers of its response. */
+function withPrefix(headers: OciResponse['headers'], prefix: string): OciResponse['headers'] {
+  if (prefix === '' || headers === undefined) return headers;
+  const { location, link } = headers;
+  return {
+    ...headers,
+    ...(location !== undefined && { location: `${prefix}${location}` }),
+    ...(link !== undefined && { link: String(link).replace(/^</, `<${prefix}`) }),
   };
 }
 

@@ -9,6 +9,11 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
+/** The path of this server may have a prefix, which the page knows. */
+export function withPrefix(path) {
+  return document.documentElement.dataset.prefix + path;
+}
+
 /** Renders the Markdown that comments use: paragraphs, lists with dashes, and `code`. */
 export function prose(text = '') {
   return text

@@ -1,4 +1,4 @@
-import { codeBlock, el, highlighted, prose } from './dom.js';
+import { codeBlock, el, highlighted, prose, withPrefix } from './dom.js';
 import { buildCatalog, curlCommand } from './model.js';
 import { createNavigation } from './navigation.js';
 import { operationView } from './operation.js';
@@ -6,9 +6,12 @@ import { operationView } from './operation.js';
 const main = document.getElementById('main');
 
 async function start() {
-  const response = await fetch('/openapi.json');
+  const response = await fetch(withPrefix('/openapi.json'));
   if (!response.ok) throw new Error(`/openapi.json returned status ${response.status}`);
   const doc = await response.json();
+  // The URL can be relative to that of the document.
+  const [server] = doc.servers;
+  server.url = new URL(server.url, response.url).href.replace(/\/$/, '');
   const domains = buildCatalog(doc);
   document.getElementById('version').textContent = doc.info.version;
 

@@ -30,11 +30,12 @@ const scripts = [
 const withoutModuleSyntax = (source: string): string =>
   source.replaceAll(/^import .*;\n/gm, '').replaceAll(/^export /gm, '');
 
-/** Assembles the API page from its sources. The page is one file and loads only `/openapi.json`. */
-export function assemblePage(): Page {
+/** Assembles the API page from its sources. The page is one file and loads only `/openapi.json`, below the prefix. */
+export function assemblePage(pathPrefix = ''): Page {
   const style = styles.map(read).join('\n');
   const script = scripts.map((file) => withoutModuleSyntax(read(file))).join('\n');
   const html = read(new URL('./page.html', import.meta.url))
+    .replaceAll('{{prefix}}', () => pathPrefix)
     .replace('/* style */', () => style)
     .replace('/* script */', () => script);
   return {

@@ -1,4 +1,4 @@
-import { announce, codeBlock, el, highlighted } from './dom.js';
+import { announce, codeBlock, el, highlighted, withPrefix } from './dom.js';
 import { curlCommand, isPlainList, labelOf, requestTarget, resolve } from './model.js';
 import { badge } from './schema.js';
 
@@ -62,7 +62,7 @@ async function send(operation, target, body) {
   if (body !== undefined) headers.set('content-type', 'application/json');
   const start = performance.now();
   try {
-    const response = await fetch(target, { method: operation.verb, headers, body, credentials: 'omit' });
+    const response = await fetch(withPrefix(target), { method: operation.verb, headers, body, credentials: 'omit' });
     const text = await response.text();
     const time = `${Math.round(performance.now() - start)} ms`;
     announce(`Response: ${response.status}`);

@@ -18,7 +18,7 @@ import { type Method, needsAuthentication } from '../../contract/method.ts';
 import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
-import { type ClientAddress, peerAddress } from '../client-address.ts';
+import { type ClientAddress, type ForwardingHeaders, peerAddress } from '../forwarding.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
@@ -69,12 +69,9 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { limits = defaultLimits, unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
   const { clientAddress = peerAddress } = options;
-  /** Metadata is read only if the header counts. */
+  /** Metadata is read only if the headers count. */
   const addressOf = (call: Pick<UnaryCall, 'getPeer' | 'metadata'>): string =>
-    clientAddress(
-      withoutPort(call.getPeer()),
-      clientAddress === peerAddress ? undefined : call.metadata.get('x-forwarded-for').join(',') || undefined,
-    );
+    clientAddress(withoutPort(call.getPeer()), clientAddress === peerAddress ? {} : forwardingHeaders(call.metadata));
   // The library would print header values that it cannot parse, among them possibly a token.
   setLogVerbosity(logVerbosity.NONE);
   const newServer = (messageBytes: number): Server =>
@@ -139,7 +136,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   }
 
   const earlyAddressOf = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): string =>
-    clientAddress(stream.session?.socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString());
+    clientAddress(stream.session?.socket.remoteAddress ?? '', headers);
 
   /** Authenticates a caller before the library has read the request. */
   function authenticateEarly(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): MaybePromise<unknown> {
@@ -270,6 +267,12 @@ function incomingCall(
 }
 
 const first = (metadata: Metadata, key: string): string | undefined => metadata.get(key)[0]?.toString();
+
+/** The headers of a call by which proxies tell what they know about its client. */
+function forwardingHeaders(metadata: Metadata): ForwardingHeaders {
+  const header = (key: string): string | undefined => metadata.get(key).join(',') || undefined;
+  return { forwarded: header('forwarded'), 'x-forwarded-for': header('x-forwarded-for') };
+}
 
 function withoutPort(peer: string): string {
   const colon = peer.lastIndexOf(':');

@@ -10,8 +10,10 @@ const gzip = promisify(gzipCallback);
 export interface DocsHandlerOptions {
   readonly methods: readonly Method[];
   readonly version: string;
-  /** The URL of this server. Called for each request, because the port is not known before the server listens. */
+  /** The URL of this server, or a path if clients use different hosts: it is relative to the URL of the document. */
   readonly serviceUrl: string;
+  /** The path below which a proxy serves this server, such as `/wharf`, or an empty text. */
+  readonly pathPrefix?: string;
 }
 
 interface Resource {
@@ -26,6 +28,7 @@ export function createDocsHandler({
   methods,
   version,
   serviceUrl,
+  pathPrefix = '',
 }: DocsHandlerOptions): (req: IncomingMessage, res: ServerResponse) => boolean {
   // The code is loaded on the first request, because most servers never receive one.
   const document = lazy(async () => {
@@ -38,7 +41,7 @@ export function createDocsHandler({
   });
   const page = lazy(async () => {
     const { assemblePage } = await import('../docs/page.ts');
-    const { html, contentSecurityPolicy } = assemblePage();
+    const { html, contentSecurityPolicy } = assemblePage(pathPrefix);
     return resource(html, {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': contentSecurityPolicy,

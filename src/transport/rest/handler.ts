@@ -13,9 +13,9 @@ import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch } from '../../pipeline/call.ts';
 import type { BodyTimeout } from '../body-timeout.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
-import { type ClientAddress, peerAddress } from '../client-address.ts';
 import type { ErrorContext } from '../error-status.ts';
 import { statusJson } from '../error-status.ts';
+import { type ClientAddress, peerAddress } from '../forwarding.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type BodyLimits, hasBody, readBody } from './body.ts';
@@ -129,7 +129,7 @@ export function createRestHandler(
       authorization: req.headers.authorization,
       requestId,
       peer: {
-        address: clientAddress(req.socket.remoteAddress ?? '', req.headers['x-forwarded-for']?.toString()),
+        address: clientAddress(req.socket.remoteAddress ?? '', req.headers),
         userAgent: req.headers['user-agent'] ?? '',
       },
       signal: cancellation.signal,
