@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Document, LineCounter, Node, Scalar, YAMLError } from 'yaml';
+import type { Node, Scalar } from 'yaml';
 import { nearest } from './base/nearest.ts';
 import type { Setting } from './config.ts';
 import { ConfigError, readRegularFile } from './config-values.ts';
@@ -106,51 +106,49 @@ export async function parseSettingsFile(
   // Most servers have no file, and start faster without the parser.
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
-  const document: Document = yaml.parseDocument(text, {
+  const document = yaml.parseDocument(text, {
+    // All scalars are texts in this schema.
     schema: 'failsafe',
     logLevel: 'error',
     prettyErrors: false,
     uniqueKeys: false,
     lineCounter: lines,
   });
-  const lineOf = (node: Node | null | undefined): number => lines.linePos(node?.range?.[0] ?? 0).line;
   const fail = (line: number, problem: string): never => {
     throw new ConfigError(`${path}:${line}: ${problem}`);
   };
   const [error] = document.errors;
-  if (error) fail(lineOfError(error, lines), syntaxProblems[error.code] ?? `this is not valid YAML (${error.code})`);
+  if (error) {
+    fail(lines.linePos(error.pos[0]).line, syntaxProblems[error.code] ?? `this is not valid YAML (${error.code})`);
+  }
+
+  /** The text of a value, undefined if the key has none. */
+  function textOf(node: unknown, key: string, setting: Setting, line: number): string | undefined {
+    if (node === null || (yaml.isScalar(node) && isNull(node))) return undefined;
+    if (yaml.isScalar(node)) return String(node.value).replace(/\r?\n$/, '');
+    const example = `such as ${key}: ${setting.default || '…'}`;
+    if (!setting.list) return fail(line, `${key} must be one value, ${example}`);
+    if (!yaml.isSeq(node) || !node.items.every(yaml.isScalar)) {
+      return fail(line, `${key} must be a list of values, ${example}`);
+    }
+    return node.items.map(({ value }) => String(value)).join(',');
+  }
 
   const values = new Map<string, FileValue>();
   const { contents } = document;
   if (contents === null || (yaml.isScalar(contents) && isNull(contents))) return values;
-  if (!yaml.isMap(contents)) fail(lineOf(contents), 'write one setting a line, such as listen: ":8080"');
-  else {
-    const byKey = keysOf(settings);
-    for (const { key: keyNode, value } of contents.items) {
-      const line = lineOf(keyNode as Node);
-      const written = yaml.isScalar(keyNode)
-        ? String(keyNode.value)
-        : fail(line, 'a key must be the name of a setting');
-      const key = written.replaceAll('-', '_');
-      const setting = byKey.get(key) ?? fail(line, unknownKey(written, [...byKey.keys()]));
-      const earlier = values.get(key);
-      if (earlier) fail(line, `${written} is set in line ${earlier.line} already: remove one of them`);
-      const valueText = textOf(value as Node | null);
-      if (valueText !== undefined) values.set(key, { text: valueText, line });
-      else if (setting.mayBeEmpty) fail(line, `${written} has no value: write "" for none, or delete the line`);
-
-      function textOf(node: Node | null): string | undefined {
-        if (node === null || (yaml.isScalar(node) && isNull(node))) return undefined;
-        if (yaml.isScalar(node)) return String(node.value).replace(/\r?\n$/, '');
-        if (!yaml.isSeq(node) || !setting.list) {
-          const expected = setting.list ? 'a list of values' : 'one value';
-          return fail(line, `${written} must be ${expected}, such as ${written}: ${setting.default || '…'}`);
-        }
-        const texts = node.items.map((item) => (yaml.isScalar(item) ? String(item.value) : undefined));
-        if (texts.includes(undefined)) fail(line, `${written} must be a list of values without further lists in it`);
-        return texts.join(',');
-      }
-    }
+  const byKey = keysOf(settings);
+  const pairs = yaml.isMap(contents) ? contents.items : fail(1, 'write one setting a line, such as listen: ":8080"');
+  for (const { key: keyNode, value } of pairs) {
+    const line = lines.linePos((keyNode as Node).range?.[0] ?? 0).line;
+    const written = yaml.isScalar(keyNode) ? String(keyNode.value) : fail(line, 'a key must be the name of a setting');
+    const key = written.replaceAll('-', '_');
+    const setting = byKey.get(key) ?? fail(line, unknownKey(written, byKey.keys()));
+    const earlier = values.get(key);
+    if (earlier) fail(line, `${written} is set in line ${earlier.line} already: remove one of them`);
+    const valueText = textOf(value, written, setting, line);
+    if (valueText !== undefined) values.set(key, { text: valueText, line });
+    else if (setting.mayBeEmpty) fail(line, `${written} has no value: write "" for none, or delete the line`);
   }
   return values;
 }
@@ -165,7 +163,7 @@ function keysOf(settings: readonly Setting[]): Map<string, Setting> {
   );
 }
 
-function unknownKey(written: string, keys: readonly string[]): string {
+function unknownKey(written: string, keys: Iterable<string>): string {
   const key = written
     .replace(/^wharf_/i, '')
     .replace(/(?<=[a-z])(?=[A-Z])/g, '_')
@@ -178,8 +176,6 @@ function unknownKey(written: string, keys: readonly string[]): string {
 /** A plain scalar that YAML 1.2 (core schema) takes for no value. */
 const isNull = ({ type, value }: Scalar): boolean =>
   type === 'PLAIN' && /^(?:~|null|Null|NULL|)$/.test(String(value ?? ''));
-
-const lineOfError = (error: YAMLError, lines: LineCounter): number => lines.linePos(error.pos[0]).line;
 
 /** The messages of the parser can contain parts of the file, such as secrets. */
 const syntaxProblems: Partial<Readonly<Record<string, string>>> = {

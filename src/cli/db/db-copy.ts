@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
-import { flagOf, loadConfig, settings } from '../../config.ts';
+import { flagOf, settings } from '../../config.ts';
 import { parseDatabaseUrl } from '../../config-values.ts';
+import { findDataDirectory } from '../../load-settings.ts';
 import type { CopyObserver, CopyResult, CopyStep } from '../../store/copy/copy.ts';
 import { usageError } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
@@ -49,7 +50,7 @@ async function copy(command: Command, { to, data, output }: Options): Promise<vo
   const url = urlOf(to);
   const targetName = nameOf(url);
   const terminal = terminalOf(command);
-  const { path, directory } = databaseIn(data, terminal);
+  const { path, directory } = await databaseIn(data, terminal);
   // Loaded here so that the other commands start without loading the server.
   const { openStore } = await import('../../store/open.ts');
   const { copyDatabase } = await import('../../store/copy/copy.ts');
@@ -91,7 +92,7 @@ const RESUME =
 async function undo(command: Command, { data, to }: Options): Promise<void> {
   if (to !== undefined) throw usageError('use --undo without --to');
   const terminal = terminalOf(command);
-  const { path } = databaseIn(data, terminal);
+  const { path } = await databaseIn(data, terminal);
   const { openCopySource } = await import('../../store/copy/source.ts');
   const source = openCopySource(path);
   try {
@@ -126,9 +127,9 @@ function nameOf(text: string): string {
   return `the PostgreSQL database ${decodeURIComponent(pathname.slice(1))} on ${host}`;
 }
 
-function databaseIn(data: string | undefined, terminal: Terminal): { path: string; directory: string } {
+async function databaseIn(data: string | undefined, terminal: Terminal): Promise<{ path: string; directory: string }> {
   // Not the database URL: a server that uses PostgreSQL already has nothing to copy.
-  const { data: directory } = loadConfig({ data }, { ...process.env, WHARF_DATABASE_URL: undefined });
+  const directory = await findDataDirectory(data, process.env);
   const path = `${directory}/wharfinger.db`;
   if (!existsSync(path)) {
     throw new Error(`no SQLite database in ${directory}: give the data directory of the server with --data`);
