@@ -52,18 +52,4 @@ describe('a second server', { timeout: 120_000 }, () => {
       assert.equal(existsSync(join(location.dataDir, 'server.json')), false);
     });
   }
-
-  test('on one PostgreSQL database works', async (t) => {
-    const location = await findDatabase('PostgreSQL').createDataLocation();
-    t.after(() => location.remove());
-    const first = await spawnServer(location);
-    t.after(() => first.kill());
-    const second = await spawnServer(location);
-    t.after(() => second.kill());
-    await recordOf(location, second);
-    assert.deepEqual([await ping(first), await ping(second)], [200, 200]);
-    // The first to stop does not remove the record of the other.
-    assert.equal(await first.stop(), 0);
-    assert.equal((await recordOf(location, second)).pid, second.process.pid);
-  });
 });
