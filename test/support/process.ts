@@ -24,8 +24,9 @@ export async function spawnServer(
   location: DataLocation,
   env: Record<string, string> = {},
   flags: readonly string[] = startFlags,
+  program = PROGRAM,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [...flags, PROGRAM, 'serve'], {
+  const child = spawn(process.execPath, [...flags, program, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',
