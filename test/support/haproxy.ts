@@ -21,6 +21,10 @@ export interface Haproxy {
   readonly tcpUrl: string;
   /** What HAProxy counted for each server. */
   stats(): Promise<readonly ServerStats[]>;
+  /** Sends a server no more requests, and waits until it has finished those that it has. */
+  drain(server: string): Promise<void>;
+  /** Reverses `drain`. */
+  enable(server: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -31,6 +35,8 @@ export interface ServerStats {
   /** Such as `UP` or `DOWN`. */
   readonly status: string;
   readonly sessions: number;
+  /** Requests that are running. */
+  readonly currentSessions: number;
   /** Connections that could not be opened. */
   readonly connectionErrors: number;
   /** Responses that were cut or could not be parsed. */
@@ -57,6 +63,13 @@ export async function startHaproxy(servers: readonly string[]): Promise<Haproxy>
         url: `http://127.0.0.1:${port}`,
         tcpUrl: `http://127.0.0.1:${tcpPort}`,
         stats: () => readStats(socket),
+        async drain(server) {
+          await setState(socket, server, 'maint');
+          const isIdle = (stats: readonly ServerStats[]): boolean =>
+            stats.every((one) => one.server !== server || one.currentSessions === 0);
+          await pollUntil(() => readStats(socket), isIdle);
+        },
+        enable: (server) => setState(socket, server, 'ready'),
         async stop() {
           child.kill('SIGKILL');
           if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -121,11 +134,22 @@ async function started(child: ChildProcess, socket: string): Promise<string | un
   return Promise.race([ended, serving]);
 }
 
+/** Sends a command to the administration socket of HAProxy. */
+async function send(socket: string, command: string): Promise<string> {
+  const connection = connect(socket);
+  connection.end(`${command}\n`);
+  return text(connection);
+}
+
+/** The backend of gRPC follows the backend of HTTP, which its servers track. */
+async function setState(socket: string, server: string, state: 'maint' | 'ready'): Promise<void> {
+  const answer = (await send(socket, `set server wharf/${server} state ${state}`)).trim();
+  if (answer !== '') throw new Error(`HAProxy refused to change ${server}: ${answer}`);
+}
+
 /** The columns are those of the command `show stat`, in CSV with a header. */
 async function readStats(socket: string): Promise<readonly ServerStats[]> {
-  const connection = connect(socket);
-  connection.end('show stat\n');
-  const [header = '', ...rows] = (await text(connection)).trim().split('\n');
+  const [header = '', ...rows] = (await send(socket, 'show stat')).trim().split('\n');
   const columns = header.replace(/^# /, '').split(',');
   return rows
     .map((row) => {
@@ -138,6 +162,7 @@ async function readStats(socket: string): Promise<readonly ServerStats[]> {
       server: value('svname'),
       status: value('status'),
       sessions: Number(value('stot')),
+      currentSessions: Number(value('scur')),
       connectionErrors: Number(value('econ')),
       responseErrors: Number(value('eresp')),
       retries: Number(value('wretr')) + Number(value('wredis')),
