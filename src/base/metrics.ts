@@ -36,6 +36,8 @@ export interface Metrics {
   observeDatabase(operation: DatabaseOperation, outcome: DatabaseOutcome, seconds: number): void;
   /** Counts pull events that were lost because the database did not store them in time. */
   countDroppedPullEvents(count: number): void;
+  /** Counts a blob that was found to be missing, or to have the wrong size or content. */
+  countDamagedBlob(problem: 'missing' | 'size' | 'content'): void;
   /** Counts a request that a quota or a rate limit refused. */
   countRefusal(quota: string): void;
   /** Counts spans of traces that were exported to the collector, or lost because it did not accept them. */
@@ -107,6 +109,11 @@ export function createMetrics(): Metrics {
     name: 'wharf_dropped_pull_events_total',
     help: 'Pull events that were lost because the database did not store them in time.',
   });
+  const damagedBlobs = createCounter({
+    name: 'wharf_registry_damaged_blobs_total',
+    help: 'Times that the file of a blob was found to be missing, or to have the wrong size or content.',
+    labelNames: ['problem'],
+  });
   const refusals = createCounter({
     name: 'wharf_quota_refusals_total',
     help: 'Requests that a quota or a rate limit refused, by quota.',
@@ -153,7 +160,7 @@ export function createMetrics(): Metrics {
     gauges.filter((gauge) => (gauge.isShared ?? false) === isShared).map(toInstrument);
   const instruments = [
     ...[requests, requestDuration, databaseOperations, databaseDuration, droppedPullEvents, refusals, spans],
-    ...[deliveryAttempts, deliveryDuration, deliveryLag, requestsInFlight, buildInfo],
+    ...[deliveryAttempts, deliveryDuration, deliveryLag, requestsInFlight, damagedBlobs, buildInfo],
   ];
   let created: { readonly own: Registry; readonly shared: Registry } | undefined;
   async function registries({ includeShared }: { readonly includeShared: boolean }): Promise<Registry[]> {
@@ -180,6 +187,7 @@ export function createMetrics(): Metrics {
     },
     countRefusal: (quota) => refusals.labels(quota).add(),
     countSpans: (outcome, count) => spans.labels(outcome).add(count),
+    countDamagedBlob: (problem) => damagedBlobs.labels(problem).add(),
     countDroppedPullEvents: (count) => droppedPullEvents.labels().add(count),
     delivery: {
       observe(state, seconds) {

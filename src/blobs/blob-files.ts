@@ -1,13 +1,13 @@
-import { open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BlobEntry, Blobs } from './blobs.ts';
 import { algorithms, type Digest, formatDigest, parseDigest, toDigest } from './digest.ts';
-import { BlobError, unlessMissing } from './errors.ts';
+import { BlobError, isErrno, unlessMissing } from './errors.ts';
 import { createKeyedMutex } from './keyed-mutex.ts';
 import { type Layout, shards, syncDirectory } from './layout.ts';
 import { createReader } from './reader.ts';
 
-export interface BlobFiles extends Pick<Blobs, 'stat' | 'open' | 'list' | 'remove'> {
+export interface BlobFiles extends Pick<Blobs, 'stat' | 'open' | 'list' | 'remove' | 'quarantine'> {
   /** Renames a complete and synced file to the file of a blob. The blob is durable when this resolves. */
   publish(path: string, digest: Digest): Promise<void>;
 }
@@ -50,6 +50,24 @@ export function createBlobFiles(layout: Layout): BlobFiles {
       });
     },
 
+    async quarantine({ digest, changed }) {
+      const path = layout.blob(parseDigest(digest));
+      const aside = await layout.quarantined(parseDigest(digest));
+      return mutex.run(digest, async () => {
+        const found = await unlessMissing(stat(path));
+        if (found === undefined || changedAt(found) !== changed) return false;
+        await rename(path, aside);
+        // Another process may have replaced the blob by an intact one in between. Then that one is put back.
+        const isDamaged = changedAt(await stat(aside)) === changed;
+        if (!isDamaged) {
+          await link(aside, path).catch(unlessExists);
+          await unlink(aside);
+        }
+        await syncDirectory(dirname(path));
+        return isDamaged;
+      });
+    },
+
     // Replaces a blob that exists by the same bytes with a newer time. If the upload were discarded instead, a
     // concurrent `remove` could delete the only copy.
     publish: (path, digest) =>
@@ -71,6 +89,10 @@ async function* listShard(path: string, prefix: string, shard: string, after = '
     const found = await unlessMissing(stat(join(path, name)));
     if (found !== undefined) yield { digest, size: found.size, changed: changedAt(found) };
   }
+}
+
+function unlessExists(error: unknown): void {
+  if (!isErrno(error) || error.code !== 'EEXIST') throw error;
 }
 
 /** Rounded, because the file system stores fractions of a millisecond. */

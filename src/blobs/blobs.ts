@@ -12,6 +12,11 @@ export interface Blobs {
   list(after?: string): AsyncIterable<BlobEntry>;
   /** Returns whether the blob existed. With `before`, it is removed only if it was last finished before that time. */
   remove(digest: string, condition?: { readonly before: number }): Promise<boolean>;
+  /**
+   * Moves a damaged blob aside, so that it does not exist any more and can be pushed again. Returns false if it was
+   * replaced after it was listed.
+   */
+  quarantine(entry: Pick<BlobEntry, 'digest' | 'changed'>): Promise<boolean>;
 
   /** Begins an upload and returns its id. Uploads survive a restart. */
   begin(): Promise<string>;

@@ -26,6 +26,7 @@ export async function openFilesystemBlobs(
     open: withBlobErrors(files.open),
     list: (after) => iterateWithBlobErrors(files.list(after)),
     remove: withBlobErrors(files.remove),
+    quarantine: withBlobErrors(files.quarantine),
     begin: withBlobErrors(uploads.begin),
     append: withBlobErrors(uploads.append),
     offset: withBlobErrors(uploads.offset),

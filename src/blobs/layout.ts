@@ -5,13 +5,18 @@ import { type Algorithm, algorithms, type Digest } from './digest.ts';
 /** The first two digits of a digest. With a million blobs, each directory has about four thousand. */
 export const shards = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** The paths of files: `blobs/sha256/ab/<hex>`, `uploads/<id>` and, while an upload is locked, `locks/<id>`. */
+/**
+ * The paths of files: `blobs/sha256/ab/<hex>`, `uploads/<id>`, `locks/<id>` while an upload is locked, and
+ * `quarantine/sha256-<hex>` for damaged blobs.
+ */
 export interface Layout {
   readonly uploads: string;
   upload(id: string): string;
   readonly locks: string;
   lock(id: string): string;
   blob(digest: Digest): string;
+  /** Where a damaged blob is moved to. Creates the directory. */
+  quarantined(digest: Digest): Promise<string>;
   shard(algorithm: Algorithm, shard: string): string;
   /** Creates the directory of this blob. It is durable when this resolves. */
   createShard(digest: Digest): Promise<void>;
@@ -47,6 +52,11 @@ export async function createLayout(root: string): Promise<Layout> {
     locks,
     lock: (id) => join(locks, id),
     blob: (digest) => join(shardOf(digest), digest.hex),
+    async quarantined({ algorithm, hex }) {
+      const quarantine = join(root, 'quarantine');
+      await createDirectory(quarantine);
+      return join(quarantine, `${algorithm}-${hex}`);
+    },
     shard,
     createShard(digest) {
       const path = shardOf(digest);

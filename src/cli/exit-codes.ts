@@ -12,6 +12,7 @@ export const ExitCode = {
   precondition: 7,
   invalid: 8,
   unavailable: 9,
+  damaged: 10,
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
@@ -27,6 +28,7 @@ export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
   [ExitCode.precondition]: 'a precondition failed, such as deleting a group that is not empty',
   [ExitCode.invalid]: 'the server rejected a value',
   [ExitCode.unavailable]: 'the server cannot be reached, or did not respond in time',
+  [ExitCode.damaged]: 'a check found stored data that is damaged or missing',
 };
 
 const exitCodeByStatus: Partial<Readonly<Record<number, ExitCode>>> = {

@@ -28,6 +28,7 @@ import { createWriteToRepo } from './content/create-repo-on-push.ts';
 import { createDiscoveryEndpoints } from './content/discovery-endpoints.ts';
 import { createManifestEndpoints } from './content/manifest-endpoints.ts';
 import { createMounts } from './content/mounts.ts';
+import { createStoredBlobs } from './content/stored-blobs.ts';
 import { createUploadEndpoints } from './content/upload-endpoints.ts';
 import { createUploadIds } from './content/upload-ids.ts';
 import { createUploadQuota } from './content/upload-quota.ts';
@@ -64,7 +65,7 @@ export interface RegistryOptions {
   readonly log: Log;
   readonly observer: CallObserver;
   readonly rates: RequestRates;
-  readonly metrics: Pick<Metrics, 'countDroppedPullEvents'>;
+  readonly metrics: Pick<Metrics, 'countDroppedPullEvents' | 'countDamagedBlob'>;
 }
 
 export interface Registry {
@@ -97,14 +98,15 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const access = createRepositoryAccess(challenges);
   const writeToRepo = createWriteToRepo({ store, access, runNested });
   const pulls = pullEvents ? createPullLog({ store, log, metrics }) : undefined;
-  const mounts = createMounts({ challenges, writeToRepo });
+  const storedBlobs = createStoredBlobs({ blobs, log, metrics });
+  const mounts = createMounts({ challenges, writeToRepo, blobs: storedBlobs });
   const gcLock = await createGcLock(store, blobs);
   const storeReport = createAttachedReports({ store, log });
   const ids = createUploadIds(await uploadKey(store));
 
   const issueToken = createTokenEndpoint({ accessTokens, publicUrl });
   const manifests = createManifestEndpoints({ store, blobs, access, writeToRepo, runNested, storeReport, pulls });
-  const stored = createBlobEndpoints({ store, blobs, access, pulls });
+  const stored = createBlobEndpoints({ store, blobs: storedBlobs, access, pulls });
   const quota = createUploadQuota({ store, blobs, isStorageLimited });
   const uploads = createUploadEndpoints({
     ...{ blobs, access, writeToRepo, mounts, ids, gcLock, quota, maxBytes, stallMs },

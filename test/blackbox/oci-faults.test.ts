@@ -187,17 +187,29 @@ onEveryDatabase('registry errors', (fixture) => {
     assert.equal(digestOf(body), headers['docker-content-digest']);
   });
 
-  test('a truncated blob file is not served', async () => {
+  test('a truncated blob file is not served, and a push of the same blob replaces it', async () => {
     const team = await fixture.newTeam();
     const name = `${team.name}/damaged`;
-    const digest = await fixture.owner.pushBlob(name, Buffer.from(`whole ${team.name}`));
+    const content = Buffer.from(`whole ${team.name}`);
+    const digest = await fixture.owner.pushBlob(name, content);
     const { hex } = parseDigest(digest);
     const blobs = join(registryDirectory(fixture.server.dataLocation.dataDir), 'blobs/sha256');
     truncateSync(join(blobs, hex.slice(0, 2), hex), 3);
     for (const headers of [{}, { range: 'bytes=0-1' }]) {
       const response = await fixture.owner.send('GET', `/v2/${name}/blobs/${digest}`, { headers });
-      assert.deepEqual([response.status, errorCodesIn(response)], [500, ['UNKNOWN']]);
+      assert.deepEqual([response.status, errorCodesIn(response)], [404, ['BLOB_UNKNOWN']]);
+      assert.match(response.body.toString(), /the server has lost the content of sha256:\w+; push the image again/);
     }
+    assert.equal((await fixture.owner.send('HEAD', `/v2/${name}/blobs/${digest}`)).status, 404);
+    const mount = `/v2/${name}-other/blobs/uploads/?mount=${digest}&from=${name}`;
+    assert.equal((await fixture.owner.send('POST', mount)).status, 202, 'the client has to upload it');
+    const metrics = await (await fetch(`${fixture.server.url}/metrics`)).text();
+    assert.match(metrics, /^wharf_registry_damaged_blobs_total\{problem="size"\} [4-9]/m);
+
+    await fixture.owner.pushBlob(name, content);
+    assert.equal((await fixture.owner.send('HEAD', `/v2/${name}/blobs/${digest}`)).status, 200);
+    assert.deepEqual((await fixture.owner.send('GET', `/v2/${name}/blobs/${digest}`)).body, content);
+    assert.equal((await fixture.owner.send('POST', mount)).status, 201);
   });
 
   test('errors contain no internals', async () => {

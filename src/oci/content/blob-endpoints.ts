@@ -1,5 +1,4 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Blobs } from '../../blobs/blobs.ts';
 import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
 import { RegistryError } from '../../domains/registry/errors.ts';
 import { type BlobLink, findBlobLink, linkBlob, unlinkBlob } from '../../domains/registry/manifests/blob-links.ts';
@@ -14,10 +13,11 @@ import type { RouteOf } from '../http/routes.ts';
 import { requireDigest } from '../names.ts';
 import type { PullLog } from '../pull-log.ts';
 import { pullEvent, registryEvent } from '../push-pull-events.ts';
+import type { StoredBlobs } from './stored-blobs.ts';
 
 export interface BlobEndpointsOptions {
   readonly store: Store;
-  readonly blobs: Pick<Blobs, 'open' | 'stat'>;
+  readonly blobs: StoredBlobs;
   readonly access: RepositoryAccess;
   readonly pulls: PullLog | undefined;
 }
@@ -46,11 +46,7 @@ export function createBlobEndpoints({ store, blobs, access, pulls }: BlobEndpoin
     const headers = headersOf(digest);
     if (isNotModified(call.req, digest)) return { status: 304, headers };
     const range = rangeOf(call.req.headers.range, size);
-    const reader = await blobs.open(digest, range);
-    if (reader.size !== size) {
-      await reader.close();
-      throw new Error(`the file of ${digest} has ${reader.size} bytes instead of ${size}`);
-    }
+    const reader = await blobs.open(digest, size, range);
     const length = { ...headers, 'content-length': reader.length };
     const sent = () => pulls?.record(pullEvent(call, { name, repo, digest, type: 'blob' }));
     if (!range) return { status: 200, headers: length, reader, sent };
@@ -62,8 +58,8 @@ export function createBlobEndpoints({ store, blobs, access, pulls }: BlobEndpoin
     const digest = requireDigest(text);
     const repo = await access.require(call, name, 'pull');
     const { size, linked } = await requireLink(call.db, repo, digest);
-    // If the file is lost, a 404 makes the client upload it again.
-    if (!(await blobs.stat(digest))) throw unknown(digest);
+    // If the file is lost or damaged, a 404 makes the client upload it again.
+    if (!(await blobs.isStored(digest, size))) throw unknown(digest);
     const isOld = call.now - linked > RENEW_AFTER_MS;
     if (isOld && call.caller.can(PUSH, repo)) await renewLink(repo, digest, call.now);
     return { status: 200, headers: { ...headersOf(digest), 'content-length': size } };

@@ -8,10 +8,12 @@ import type { OciCall } from '../http/call.ts';
 import { requireDigest, segmentsOf } from '../names.ts';
 import { registryEvent } from '../push-pull-events.ts';
 import type { WriteToRepo } from './create-repo-on-push.ts';
+import type { StoredBlobs } from './stored-blobs.ts';
 
 export interface MountsOptions {
   readonly challenges: Challenges;
   readonly writeToRepo: WriteToRepo;
+  readonly blobs: Pick<StoredBlobs, 'isStored'>;
 }
 
 export interface Mounts {
@@ -24,7 +26,7 @@ const PULL = [Capability.CAP_REPO_BLOBS_GET];
 const MAX_SOURCES = 100;
 
 /** Adds a blob of one repo to another without uploading it again. */
-export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts {
+export function createMounts({ challenges, writeToRepo, blobs }: MountsOptions): Mounts {
   /** The uid of the repo that the client names, if it has the blob and the caller can read it. */
   async function namedSource(
     call: OciCall,
@@ -61,7 +63,9 @@ export function createMounts({ challenges, writeToRepo }: MountsOptions): Mounts
       const digest = requireDigest(mount);
       const from = call.query.get('from');
       const source = from === null ? await anySource(call, digest) : await namedSource(call, target, from, digest);
-      if (source === undefined) return undefined;
+      const link = source === undefined ? undefined : await findBlobLink(call.db, source, digest);
+      // If the file is lost or damaged, the client uploads it again.
+      if (source === undefined || !link || !(await blobs.isStored(digest, link.size))) return undefined;
       const { name } = target;
       return writeToRepo(call, target, async ({ db, caller }, repo) => {
         if (!caller.can(PULL, source) || !(await mountBlob(db, source, repo, digest, call.now)))

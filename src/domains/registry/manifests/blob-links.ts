@@ -8,6 +8,7 @@ const LINK = `INSERT INTO blob_link (repo, digest, size, linked) VALUES ($1, $2,
 const RENEW = 'UPDATE blob_link SET linked = $3 WHERE repo = $1 AND digest = $2';
 const FIND = 'SELECT size, linked FROM blob_link WHERE repo = $1 AND digest = $2';
 const FIND_REPOS = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
+const SCAN_DIGESTS = 'SELECT DISTINCT digest FROM blob_link WHERE digest > $1 ORDER BY digest LIMIT $2';
 const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2 RETURNING size';
 
 export interface BlobLink {
@@ -39,6 +40,10 @@ export async function findBlobLink(db: Reader, repo: string, digest: string): Pr
 export async function findReposLinking(db: Reader, digest: string, limit: number): Promise<Uid[]> {
   return (await db.all<{ repo: Uid }>(FIND_REPOS, digest, limit)).map(({ repo }) => repo);
 }
+
+/** The digests of all blobs that a repo has, in order, beginning after the digest `after`. */
+export const scanLinkedDigests = async (db: Reader, after: string, limit: number): Promise<string[]> =>
+  (await db.all<{ digest: string }>(SCAN_DIGESTS, after, limit)).map(({ digest }) => digest);
 
 /** Adds a blob of the repo `from` to `repo`. Returns undefined when `from` does not have it. */
 export async function mountBlob(

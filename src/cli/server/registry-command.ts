@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import type { Blobs } from '../../blobs/blobs.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../store/store.ts';
+import { terminalOf } from '../output/terminal.ts';
+import { outputs } from '../settings/config-file.ts';
+import { protectData } from './protect-data.ts';
+import { addSettingOptions, readServerSettings } from './setting-options.ts';
+
+/** Adds the options that say which database and which blobs to open. */
+export function addStorageOptions(command: Command): Command {
+  command.addOption(new Option('-o, --output <format>', 'the output format (default: "table")').choices(outputs));
+  return addSettingOptions(command, ['data', 'databaseUrl']);
+}
+
+export interface Storage {
+  readonly store: Store;
+  readonly blobs: Blobs;
+  /** The directory of the blobs. */
+  readonly directory: string;
+  readonly config: Config;
+}
+
+/** Opens the database and the blobs and runs `work`, whether a server is running or not. */
+export async function withStorage(command: Command, work: (storage: Storage) => Promise<void>): Promise<void> {
+  const { config } = await readServerSettings(command);
+  // Loaded here so that the other commands start without loading the server.
+  const { openStore } = await import('../../store/open.ts');
+  const { openFilesystemBlobs } = await import('../../blobs/filesystem.ts');
+  const { registryDirectory } = await import('../../oci/registry.ts');
+  const directory = registryDirectory(config.data);
+  if (!existsSync(directory)) {
+    throw new Error(`no registry in ${config.data}: start the server once, or give its data directory with --data`);
+  }
+  protectData(config.data, terminalOf(command));
+  const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
+  try {
+    await work({ store, blobs: await openFilesystemBlobs(directory), directory, config });
+  } finally {
+    await store.close();
+  }
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+}
