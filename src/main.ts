@@ -23,6 +23,7 @@ import { createOperations } from './domains/domains.ts';
 import { indexPatterns } from './domains/iam/identities/index-patterns.ts';
 import { syncBuiltinRoles } from './domains/iam/roles/sync-builtin-roles.ts';
 import { createBlobReader } from './domains/registry/manifests/read-blob.ts';
+import { claimDataDirectory, requireDatabaseFile, requireOwnDatabase } from './identity/data-directory.ts';
 import {
   createFederatedAuthenticator,
   createFederatedMatcher,
@@ -42,7 +43,8 @@ import { createQuotas } from './limits/quotas.ts';
 import { createRequestRates } from './limits/request-rates.ts';
 import { createServerGauges } from './monitoring/server-gauges.ts';
 import { createStorageGauges } from './monitoring/storage-gauges.ts';
-import { createRegistry, registryDirectory } from './oci/registry.ts';
+import { createRegistry } from './oci/registry.ts';
+import { registryDirectory, requireRegistryDirectory } from './oci/registry-directory.ts';
 import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
@@ -121,6 +123,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const operationsPort = config.operationsListen && (await open('operations', config.operationsListen));
     if (operationsPort) ports.push(operationsPort);
     for (const change of protectDataDirectory(config.data)) log.warn({}, change);
+    if (config.databaseUrl === undefined) requireDatabaseFile(config.data);
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     try {
       const base = { config, log, clock, metrics, limits, port, operationsPort };
@@ -156,9 +159,11 @@ async function compose(base: Base, database: Store): Promise<Server> {
   // The database and what a first start creates in it.
   const commits = createCommitSignal();
   const ownWork = withCommitSignal(database, commits);
+  await requireOwnDatabase(ownWork.reader, config.data);
   await syncBuiltinRoles(ownWork, clock);
   await indexPatterns(ownWork, log);
   const { organization, firstStart } = await bootstrap(ownWork, config.data, config.org, clock);
+  const { databaseId, isKnown } = await claimDataDirectory(ownWork, config.data, organization.uid);
   const { countRefusal } = metrics;
   const store = withQuotas(ownWork, createQuotas({ limits: quotaLimitsOf(config), clock, countRefusal }));
   const rates = createRequestRates({ ...ratesOf(config), clock, countRefusal });
@@ -167,7 +172,16 @@ async function compose(base: Base, database: Store): Promise<Server> {
     configured: config.masterKey,
     configuredOld: config.masterKeyOld,
   });
-  const blobs = await openFilesystemBlobs(registryDirectory(config.data), { clock });
+  const directory = registryDirectory(config.data);
+  const isSqlite = config.databaseUrl === undefined;
+  await requireRegistryDirectory({
+    db: store.reader,
+    directory,
+    databaseId,
+    isKnown: isKnown || (isSqlite && !firstStart),
+    log,
+  });
+  const blobs = await openFilesystemBlobs(directory, { clock });
 
   // Who calls.
   const fetchIssuer = (address: string) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers });

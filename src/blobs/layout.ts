@@ -1,6 +1,6 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Algorithm, algorithms, type Digest } from './digest.ts';
+import { type Algorithm, algorithms, type Digest, parseDigest } from './digest.ts';
 
 /** The first two digits of a digest. With a million blobs, each directory has about four thousand. */
 export const shards = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
@@ -20,6 +20,12 @@ export interface Layout {
   shard(algorithm: Algorithm, shard: string): string;
   /** Creates the directory of this blob. It is durable when this resolves. */
   createShard(digest: Digest): Promise<void>;
+}
+
+/** The path of the file of a blob below the directory `root`. */
+export function blobPath(root: string, digest: string): string {
+  const { algorithm, hex } = parseDigest(digest);
+  return join(root, 'blobs', algorithm, hex.slice(0, 2), hex);
 }
 
 export async function createLayout(root: string): Promise<Layout> {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { join } from 'node:path';
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -75,9 +74,6 @@ export interface Registry {
 }
 
 const STALL_MS = 60_000;
-
-/** The directory of the blobs within a data directory. */
-export const registryDirectory = (dataDir: string): string => join(dataDir, 'registry');
 
 /** The OCI distribution API. Its methods are declared in the contract and take the same steps as all others. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {

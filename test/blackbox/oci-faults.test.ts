@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { parseDigest } from '../../src/blobs/digest.ts';
 import { PROGRAM } from '../../src/cli/built-program.testing.ts';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
-import { registryDirectory } from '../../src/oci/registry.ts';
+import { registryDirectory } from '../../src/oci/registry-directory.ts';
 import { databases } from '../support/databases.ts';
 import {
   buildImage,

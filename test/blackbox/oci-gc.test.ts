@@ -4,7 +4,7 @@ import type { Blobs } from '../../src/blobs/blobs.ts';
 import { openFilesystemBlobs } from '../../src/blobs/filesystem.ts';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { collectGarbage } from '../../src/oci/gc/gc.ts';
-import { registryDirectory } from '../../src/oci/registry.ts';
+import { registryDirectory } from '../../src/oci/registry-directory.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases } from '../support/databases.ts';

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
-import { registryDirectory } from '../../src/oci/registry.ts';
+import { registryDirectory } from '../../src/oci/registry-directory.ts';
 import { databases } from '../support/databases.ts';
 import {
   digestOf,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { runInProcess, wharf } from '../../src/cli/cli.testing.ts';
 import { ExitCode } from '../../src/cli/exit-codes.ts';
-import { registryDirectory } from '../../src/oci/registry.ts';
+import { registryDirectory } from '../../src/oci/registry-directory.ts';
 import type { Finding } from '../../src/oci/verify/verify-registry.ts';
 import { buildImage, buildIndex, digestOf, pushImage } from '../support/oci-client.ts';
 import { onEveryDatabase } from '../support/oci-fixture.ts';

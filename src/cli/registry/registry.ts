@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addExamples } from '../help.ts';
 import { addGc } from '../server/registry-gc.ts';
+import { addInit } from '../server/registry-init.ts';
 import { addVerify } from '../server/registry-verify.ts';
 import { addLogin, addLogout } from './login.ts';
 
@@ -19,4 +20,5 @@ export function addRegistry(program: Command): void {
   addLogout(registry);
   addGc(registry);
   addVerify(registry);
+  addInit(registry);
 }

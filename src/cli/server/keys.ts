@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { Config } from '../../config.ts';
@@ -11,7 +10,7 @@ import { tableText } from '../output/table.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs, readConfig } from '../settings/config-file.ts';
-import { protectData } from './protect-data.ts';
+import { openServerStore } from './open-server-store.ts';
 import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
@@ -112,14 +111,7 @@ async function withStore(command: Command, work: (context: StoreContext) => Prom
   const { output } = command.opts<Options>();
   const { config } = await readServerSettings(command);
   const format = output ?? (await readConfig()).output ?? 'table';
-  // Loaded here so that the other commands start without loading the server.
-  const { databaseFile, openStore } = await import('../../store/open.ts');
-  // Opening would create the database, and a wrong path would go unnoticed.
-  if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
-    throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);
-  }
-  protectData(config.data, terminalOf(command));
-  const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
+  const store = await openServerStore(config, terminalOf(command));
   try {
     await work({ store, source: sourceOf(config), format });
   } finally {

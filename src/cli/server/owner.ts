@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { Recovery } from '../../identity/owner/recover.ts';
@@ -6,6 +5,7 @@ import { addExamples } from '../help.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs } from '../settings/config-file.ts';
+import { openServerStore } from './open-server-store.ts';
 import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
@@ -29,14 +29,9 @@ export function addOwner(program: Command): void {
   recover.action(async ({ newKey = false, organization, output }: Options) => {
     const { config } = await readServerSettings(recover);
     // Loaded here so that the other commands start without loading the server.
-    const { databaseFile, openStore } = await import('../../store/open.ts');
     const { recoverOwner } = await import('../../identity/owner/recover.ts');
     const { createLogger } = await import('../../base/log.ts');
-    // Opening would create the database, and a wrong path would go unnoticed.
-    if (config.databaseUrl === undefined && !existsSync(databaseFile(config.data))) {
-      throw new Error(`no database in ${config.data}: start the server once, or give its data directory with --data`);
-    }
-    const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
+    const store = await openServerStore(config, terminalOf(recover));
     try {
       const options = { newKey, name: config.org, organization };
       const recovery = await recoverOwner(store, config.data, options, systemClock);

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../store/store.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { outputs } from '../settings/config-file.ts';
-import { protectData } from './protect-data.ts';
+import { openServerStore } from './open-server-store.ts';
 import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 /** Adds the options that say which database and which blobs to open. */
@@ -26,16 +26,17 @@ export interface Storage {
 export async function withStorage(command: Command, work: (storage: Storage) => Promise<void>): Promise<void> {
   const { config } = await readServerSettings(command);
   // Loaded here so that the other commands start without loading the server.
-  const { openStore } = await import('../../store/open.ts');
   const { openFilesystemBlobs } = await import('../../blobs/filesystem.ts');
-  const { registryDirectory } = await import('../../oci/registry.ts');
+  const { readDatabaseId } = await import('../../identity/data-directory.ts');
+  const { registryDirectory, requireOwnRegistry } = await import('../../oci/registry-directory.ts');
   const directory = registryDirectory(config.data);
   if (!existsSync(directory)) {
     throw new Error(`no registry in ${config.data}: start the server once, or give its data directory with --data`);
   }
-  protectData(config.data, terminalOf(command));
-  const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl });
+  const store = await openServerStore(config, terminalOf(command));
   try {
+    // Garbage collection would delete the blobs of another database.
+    await requireOwnRegistry(directory, (await readDatabaseId(store.reader)) ?? '');
     await work({ store, blobs: await openFilesystemBlobs(directory), directory, config });
   } finally {
     await store.close();

@@ -6,7 +6,7 @@ import { openFilesystemBlobs } from '../../../src/blobs/filesystem.ts';
 import { GroupsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { ReposService } from '../../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { collectGarbage } from '../../../src/oci/gc/gc.ts';
-import { registryDirectory } from '../../../src/oci/registry.ts';
+import { registryDirectory } from '../../../src/oci/registry-directory.ts';
 import { openStore } from '../../../src/store/open.ts';
 import {
   buildManifest,

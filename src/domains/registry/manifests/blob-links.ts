@@ -9,6 +9,7 @@ const RENEW = 'UPDATE blob_link SET linked = $3 WHERE repo = $1 AND digest = $2'
 const FIND = 'SELECT size, linked FROM blob_link WHERE repo = $1 AND digest = $2';
 const FIND_REPOS = 'SELECT repo FROM blob_link WHERE digest = $1 ORDER BY linked DESC LIMIT $2';
 const SCAN_DIGESTS = 'SELECT DISTINCT digest FROM blob_link WHERE digest > $1 ORDER BY digest LIMIT $2';
+const COUNT_DIGESTS = 'SELECT count(DISTINCT digest) AS n FROM blob_link';
 const UNLINK = 'DELETE FROM blob_link WHERE repo = $1 AND digest = $2 RETURNING size';
 
 export interface BlobLink {
@@ -44,6 +45,10 @@ export async function findReposLinking(db: Reader, digest: string, limit: number
 /** The digests of all blobs that a repo has, in order, beginning after the digest `after`. */
 export const scanLinkedDigests = async (db: Reader, after: string, limit: number): Promise<string[]> =>
   (await db.all<{ digest: string }>(SCAN_DIGESTS, after, limit)).map(({ digest }) => digest);
+
+/** How many different blobs the repos have. Reads all links. */
+export const countLinkedDigests = async (db: Reader): Promise<number> =>
+  Number((await db.get<{ n: number }>(COUNT_DIGESTS))?.n ?? 0);
 
 /** Adds a blob of the repo `from` to `repo`. Returns undefined when `from` does not have it. */
 export async function mountBlob(
