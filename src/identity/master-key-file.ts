@@ -9,6 +9,10 @@ const KEY_BYTES = 32;
 
 export const keyFileIn = (dataDir: string): string => join(dataDir, 'master.key');
 
+/** What to do about a master key that cannot be restored. */
+export const ifLost =
+  "If it is lost, 'wharf keys reset-master' lists the secrets that are lost with it, and replaces it with --yes";
+
 /** A new random key. */
 export const newKey = (): SealingKey => sealingKey(randomBytes(KEY_BYTES));
 
@@ -26,7 +30,9 @@ export async function readKeyFile(dataDir: string): Promise<SealingKey[]> {
     .split('\n')
     .map((line) => Buffer.from(line.trim(), 'base64'));
   if (keys.some(({ length }) => length !== KEY_BYTES)) {
-    throw new Error(`${keyFileIn(dataDir)} is damaged: each line must contain 32 bytes in base64`);
+    throw new Error(
+      `${keyFileIn(dataDir)} is damaged: each line must contain 32 bytes in base64; restore it from a backup. ${ifLost}`,
+    );
   }
   return keys.map(sealingKey);
 }
@@ -57,6 +63,19 @@ export const replaceKeyFile = (dataDir: string, keys: readonly SealingKey[]): Pr
 export async function saveFormerKey(dataDir: string, key: SealingKey): Promise<string> {
   const path = `${keyFileIn(dataDir)}.former-${key.id}`;
   await replaceFile(dataDir, path, [key]);
+  return path;
+}
+
+/** Moves a key file that does not fit the database aside, and returns its new path. Undefined if there is none. */
+export async function setKeyFileAside(dataDir: string, now: number): Promise<string | undefined> {
+  const path = `${keyFileIn(dataDir)}.unused-${new Date(now).toISOString().replaceAll(':', '')}`;
+  try {
+    await rename(keyFileIn(dataDir), path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  await syncDirectory(dataDir);
   return path;
 }
 

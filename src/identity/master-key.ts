@@ -1,7 +1,7 @@
 import { keyIdOf, type SealingKey, seal, sealingKey, UnsealError, open as unseal } from '../base/secretbox.ts';
 import { getSetting, putSettingIfAbsent } from '../store/settings.ts';
 import type { Store, Transaction } from '../store/store.ts';
-import { createKeyFile, keyFileIn, readKeyFile } from './master-key-file.ts';
+import { createKeyFile, ifLost, keyFileIn, readKeyFile } from './master-key-file.ts';
 
 /**
  * The setting that contains its own key, sealed with the current master key. It shows whether a server has the right
@@ -36,12 +36,12 @@ export async function openMasterKeys(store: Store, source: MasterKeySource): Pro
   const { dataDir } = source;
   const storedCheck = await getSetting(store.reader, CHECK);
   const existing = await readKeys(source);
-  if (existing.length === 0 && storedCheck !== undefined) throw wrongKey(dataDir);
+  if (existing.length === 0 && storedCheck !== undefined) throw missingKey(dataDir, storedCheck);
   // The file is durable before anything is sealed with the key: without the key, all secrets are lost.
   const keys = existing.length > 0 ? existing : await createKeyFile(dataDir);
   const first = keys[0] as SealingKey;
   const check = storedCheck ?? (await store.write((tx) => putSettingIfAbsent(tx, CHECK, seal(first, CHECK, CHECK))));
-  if (!keyOf(keys, check)) throw wrongKey(dataDir);
+  if (!keyOf(keys, check)) throw wrongKey(dataDir, check);
   return createMasterKeys(keys, source);
 }
 
@@ -55,11 +55,23 @@ export async function readKeys({ dataDir, configured, configuredOld }: MasterKey
 export const keyOf = (keys: readonly SealingKey[], check: string): SealingKey | undefined =>
   keys.find((key) => canOpen(key, check));
 
-export const wrongKey = (dataDir: string): Error =>
+const missingKey = (dataDir: string, check: string): Error =>
   new Error(
-    'the secrets in the database are encrypted with another master key: ' +
-      `set WHARF_MASTER_KEY to that key, or put its file at ${keyFileIn(dataDir)}`,
+    `the master key is missing: there is no ${keyFileIn(dataDir)} and WHARF_MASTER_KEY is not set, but the database ` +
+      `has secrets that are encrypted with it${idIn(check)}. Restore it from a backup. ${ifLost}`,
   );
+
+export const wrongKey = (dataDir: string, check = ''): Error =>
+  new Error(
+    `the secrets in the database are encrypted with another master key${idIn(check)}: ` +
+      `set WHARF_MASTER_KEY to that key, or put its file at ${keyFileIn(dataDir)}. ${ifLost}`,
+  );
+
+/** The id of the key that a value is sealed with, by which its file can be found: `master.key.former-<id>`. */
+function idIn(sealed: string): string {
+  const id = sealed === '' ? undefined : keyIdOf(sealed);
+  return id === undefined ? '' : ` (key id ${id})`;
+}
 
 function createMasterKeys(initialKeys: readonly SealingKey[], source: MasterKeySource): MasterKeys {
   let keys = initialKeys;
@@ -76,7 +88,7 @@ function createMasterKeys(initialKeys: readonly SealingKey[], source: MasterKeyS
     if (current?.check === check) return current.key;
     if (!keyOf(keys, check)) await reload();
     const key = keyOf(keys, check);
-    if (!key) throw wrongKey(source.dataDir);
+    if (!key) throw wrongKey(source.dataDir, check);
     current = { check, key };
     return key;
   }

@@ -1,11 +1,9 @@
-import { keyIdOf, type SealingKey, seal, open as unseal } from '../base/secretbox.ts';
-import { subscriptions } from '../domains/events/subscriptions.ts';
-import { secretContext, type WebhookSecrets } from '../domains/events/webhook-secret.ts';
-import { clientSecretContext, identityProviders } from '../domains/iam/identity-providers/identity-providers.ts';
+import { type SealingKey, seal } from '../base/secretbox.ts';
 import { getSetting, putSetting } from '../store/settings.ts';
 import type { Store, Transaction } from '../store/store.ts';
 import { CHECK, keyOf, type MasterKeySource, readKeys, wrongKey } from './master-key.ts';
 import { newKey, replaceKeyFile, saveFormerKey } from './master-key-file.ts';
+import { type Reseal, resealOne, SEALED_STATES, type SealedState, UPDATE_STATE } from './sealed-states.ts';
 import { sealContext } from './tokens/rotate-and-revoke-keys.ts';
 
 /** The result of a rotation. */
@@ -100,41 +98,8 @@ async function resealSigningKeys(tx: Transaction, keys: readonly SealingKey[], t
   return resealed;
 }
 
-type Reseal = (sealed: string, context: string) => string;
-
-/** A kind of resource whose private state contains sealed secrets. */
-interface SealedState {
-  readonly kind: string;
-  change(uid: string, state: Readonly<Record<string, unknown>>, reseal: Reseal): Readonly<Record<string, unknown>>;
-}
-
-/** All resources with sealed secrets. */
-const SEALED_STATES: readonly SealedState[] = [
-  {
-    kind: subscriptions.kind,
-    change(uid, state, reseal) {
-      const { secret, previous } = state as unknown as WebhookSecrets;
-      const context = secretContext(uid);
-      return {
-        ...state,
-        secret: reseal(secret, context),
-        ...(previous && { previous: { ...previous, secret: reseal(previous.secret, context) } }),
-      };
-    },
-  },
-  {
-    kind: identityProviders.kind,
-    change: (uid, state, reseal) =>
-      typeof state.clientSecret === 'string'
-        ? { ...state, clientSecret: reseal(state.clientSecret, clientSecretContext(uid)) }
-        : state,
-  },
-];
-
 const BATCH_SIZE = 100;
 const STATES = `SELECT uid, state FROM resource WHERE kind = $1 AND uid > $2 ORDER BY uid LIMIT ${BATCH_SIZE}`;
-// Bypasses src/resource/write.ts on purpose: nothing is derived from a sealed secret, and it is not an update.
-const UPDATE_STATE = 'UPDATE resource SET state = $3 WHERE kind = $1 AND uid = $2';
 
 interface Batch {
   readonly resealed: number;
@@ -144,7 +109,7 @@ interface Batch {
 
 async function resealBatch(
   tx: Transaction,
-  { kind, change }: SealedState,
+  { resource: { kind }, change }: SealedState,
   after: string,
   keys: readonly SealingKey[],
   target: SealingKey,
@@ -163,19 +128,4 @@ async function resealBatch(
     if (resealed > before) await tx.run(UPDATE_STATE, kind, uid, JSON.stringify(changed));
   }
   return { resealed, last: rows.length === BATCH_SIZE ? rows.at(-1)?.uid : undefined };
-}
-
-/** Seals a secret with `target`, unless it is already. */
-function resealOne(keys: readonly SealingKey[], target: SealingKey, sealed: string, context: string): string {
-  const id = keyIdOf(sealed);
-  if (id === target.id) return sealed;
-  const former = keys.filter((key) => (id === undefined ? true : key.id === id));
-  for (const key of former) {
-    try {
-      return seal(target, unseal(key, sealed, context), context);
-    } catch {
-      // Version 1 does not name its key.
-    }
-  }
-  throw new Error(`cannot decrypt a secret (${context}): it was sealed with a master key that is not given`);
 }

@@ -122,7 +122,10 @@ for (const database of databases) {
       const other = { ...env, WHARF_MASTER_KEY: 'f'.repeat(64) };
       const { code, stderr } = await runInProcess(['keys', 'rotate'], other);
       assert.equal(code, 1);
-      assert.match(stderr, /^wharf: the secrets in the database are encrypted with another master key: [^\n]*\n$/);
+      assert.match(
+        stderr,
+        /^wharf: the secrets in the database are encrypted with another master key \(key id \w{16}\): [^\n]*\n$/,
+      );
       assert.equal((await runInProcess(['keys', 'list'], other)).code, 0);
     });
   });

@@ -11,6 +11,7 @@ import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import { type Output, outputs, readConfig } from '../settings/config-file.ts';
 import { openServerStore } from './open-server-store.ts';
+import { addResetMaster } from './reset-master.ts';
 import { addSettingOptions, readServerSettings } from './setting-options.ts';
 
 interface Options {
@@ -50,6 +51,7 @@ export function addKeys(program: Command): void {
   );
 
   addRotateMaster(keys);
+  addResetMaster(addDatabaseOptions(keys.command('reset-master')), withStore);
 }
 
 /** Adds the command that replaces the master key. */
@@ -100,7 +102,7 @@ async function withKeys(command: Command, work: (context: KeyContext) => Promise
   });
 }
 
-interface StoreContext {
+export interface StoreContext {
   readonly store: Store;
   readonly source: MasterKeySource;
   readonly format: Output;

@@ -35,6 +35,7 @@ const DELETE = 'DELETE FROM sink WHERE subscription = $1';
 const FIND = `SELECT ${Object.keys(ENABLED).join(', ')} FROM sink WHERE subscription = $1`;
 const ENABLE = `UPDATE sink SET disabled = NULL, reason = NULL, failing_since = NULL, failures = 0, rest = 0, due = $2
   WHERE subscription = $1 AND disabled IS NOT NULL`;
+const DISABLE = 'UPDATE sink SET disabled = $2, reason = $3, due = NULL WHERE subscription = $1';
 // While a server has the lease, `due` is the time when the lease expires.
 const TAKE_OVER = `UPDATE sink SET maker = $2, paused = NULL,
     rest = CASE WHEN paused IS NULL THEN rest ELSE 0 END,
@@ -56,6 +57,12 @@ export const findSink = async (db: Reader, uid: string): Promise<SinkRow | undef
 
 export const enableSink = async (tx: Transaction, uid: string, now: number): Promise<void> =>
   void (await tx.run(ENABLE, uid, now));
+
+export const SECRET_LOST_REASON = 'its secret was lost with the master key: rotate the secret';
+
+/** Disables the sink of a subscription whose secret was lost. */
+export const disableSinkWithoutSecret = async (tx: Transaction, uid: string, now: number): Promise<void> =>
+  void (await tx.run(DISABLE, uid, now, SECRET_LOST_REASON));
 
 /** Makes another identity the maker of the subscription, and resumes it if it is paused. */
 export const takeOverSink = async (tx: Transaction, uid: string, maker: string, now: number): Promise<void> =>

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { type Duration, durationMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { invalid, notFound } from '../../base/errors.ts';
+import { invalid, notFound, precondition } from '../../base/errors.ts';
 import { type ParentUid, parentOf } from '../../base/uid.ts';
 import {
   Handshake,
@@ -15,9 +15,9 @@ import { find } from '../../resource/read.ts';
 import { update } from '../../resource/write.ts';
 import type { Reader } from '../../store/store.ts';
 import { decodeMaker, encodeMaker, type MakerAccess, pauseReason } from './maker.ts';
-import { enableSink, findSink, type SinkRow, setHandshake, takeOverSink } from './sink-rows.ts';
+import { enableSink, findSink, SECRET_LOST_REASON, type SinkRow, setHandshake, takeOverSink } from './sink-rows.ts';
 import { subscriptions } from './subscriptions.ts';
-import { newWebhookSecret, type Seal, secretContext, type WebhookSecrets } from './webhook-secret.ts';
+import { LOST_SECRET, newWebhookSecret, type Seal, secretContext, type WebhookSecrets } from './webhook-secret.ts';
 
 const { method } = SinksService;
 
@@ -49,6 +49,10 @@ export const sinkOperations = ({ seal, makerAccess }: SinkOptions): Operations =
   }),
   ...writeOperation(method.enableSink, {
     async run({ db, now }, { uid }) {
+      const stored = await find(db, subscriptions, uid);
+      if ((stored?.state as WebhookSecrets | undefined)?.secret === LOST_SECRET) {
+        throw precondition('SECRET_LOST', uid, `${SECRET_LOST_REASON}, then enable it`);
+      }
       await enableSink(db, uid, now);
       return requireSink(db, makerAccess, uid, now);
     },
@@ -59,8 +63,9 @@ export const sinkOperations = ({ seal, makerAccess }: SinkOptions): Operations =
       const before = await find(db.forUpdate, subscriptions, uid);
       if (!before) throw notFound(subscriptions.kind, uid);
       const secret = newWebhookSecret();
-      const previous = { secret: (before.state as unknown as WebhookSecrets).secret, until };
-      const secrets: WebhookSecrets = { secret: await seal(db, secret, secretContext(uid)), previous };
+      const { secret: former } = before.state as unknown as WebhookSecrets;
+      const previous = former === LOST_SECRET ? {} : { previous: { secret: former, until } };
+      const secrets: WebhookSecrets = { secret: await seal(db, secret, secretContext(uid)), ...previous };
       await update(db, subscriptions, before, { message: before.message, state: { ...secrets } }, now);
       return create(RotateSecretResponseSchema, { secret, previousExpireTime: timestampFromMs(until) });
     },

@@ -6,10 +6,13 @@ export type Seal = (tx: Transaction, secret: string, context: string) => Promise
 
 /** The private state of a subscription: the encrypted secrets that deliveries are signed with. */
 export interface WebhookSecrets {
+  /** LOST_SECRET after the master key was lost. The sink is then disabled until the secret is rotated. */
   readonly secret: string;
   /** The secret before the last rotation, which is valid until `until`, in milliseconds. */
   readonly previous?: { readonly secret: string; readonly until: number };
 }
+
+export const LOST_SECRET = '';
 
 const BYTES = 32;
 
