@@ -38,6 +38,7 @@ import { sessionOperations } from './identity/login/session-service.ts';
 import { openMasterKeys } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
+import { missingOwner, readOwner } from './identity/owner/owner-key.ts';
 import { createTokenIssuer } from './identity/sts/token-issuer.ts';
 import { createQuotas } from './limits/quotas.ts';
 import { createRequestRates } from './limits/request-rates.ts';
@@ -52,8 +53,10 @@ import { createPageTokens } from './resource/list/page-token.ts';
 import { createServerAddress, urlOf } from './server-address.ts';
 import { quotaLimitsOf, ratesOf } from './server-limits.ts';
 import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
+import { adviceFor, isUnavailable } from './store/errors.ts';
+import { createFailureLog } from './store/failure-log.ts';
 import { instrumentStore } from './store/instrumented.ts';
-import { openStore } from './store/open.ts';
+import { databaseFile, openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
 import { withQuotas } from './store/with-quotas.ts';
@@ -125,17 +128,26 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     for (const change of protectDataDirectory(config.data)) log.warn({}, change);
     if (config.databaseUrl === undefined) requireDatabaseFile(config.data);
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
+    const database = config.databaseUrl === undefined ? databaseFile(config.data) : 'PostgreSQL';
     try {
       const base = { config, log, clock, metrics, limits, port, operationsPort };
-      return await compose(base, instrumentStore(store, metrics));
+      const reportFailure = createFailureLog(log, clock, database);
+      return await compose(base, instrumentStore(store, metrics, reportFailure));
     } catch (error) {
       await store.close();
-      throw error;
+      throw withAdvice(error, database);
     }
   } catch (error) {
     for (const port of ports) port.close();
     throw error;
   }
+}
+
+/** Adds the name of the database and what to do to an error of the database that does not go away by itself. */
+function withAdvice(error: unknown, database: string): unknown {
+  const advice = isUnavailable(error) ? adviceFor(error) : undefined;
+  if (advice === undefined) return error;
+  return new Error(`cannot use the database ${database}: ${(error as Error).message}: ${advice}`, { cause: error });
 }
 
 /** Connections are distributed evenly to the workers, so each has its part of the limits. */
@@ -164,6 +176,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   await indexPatterns(ownWork, log);
   const { organization, firstStart } = await bootstrap(ownWork, config.data, config.org, clock);
   const { databaseId, isKnown } = await claimDataDirectory(ownWork, config.data, organization.uid);
+  if (config.databaseUrl === undefined) await warnAboutOwnerFile(config.data, log);
   const { countRefusal } = metrics;
   const store = withQuotas(ownWork, createQuotas({ limits: quotaLimitsOf(config), clock, countRefusal }));
   const rates = createRequestRates({ ...ratesOf(config), clock, countRefusal });
@@ -322,6 +335,15 @@ async function compose(base: Base, database: Store): Promise<Server> {
       log.info({}, 'stopped');
     },
   };
+}
+
+/** Without the file, the operator cannot log in. With PostgreSQL it may be in the data directory of another server. */
+async function warnAboutOwnerFile(dataDir: string, log: Log): Promise<void> {
+  try {
+    if (!(await readOwner(dataDir))) log.warn({}, missingOwner(dataDir));
+  } catch (error) {
+    log.warn({}, (error as Error).message);
+  }
 }
 
 /** Uses a renewed certificate without a restart. */

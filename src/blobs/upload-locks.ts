@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { unlessMissing } from './errors.ts';
+import { BlobError, unlessMissing } from './errors.ts';
 import type { Layout } from './layout.ts';
 
 export interface UploadLocks {
@@ -40,19 +40,22 @@ export async function createUploadLocks(layout: Layout): Promise<UploadLocks> {
   };
 }
 
-/** SQLITE_BUSY, https://sqlite.org/rescode.html */
+/** https://sqlite.org/rescode.html */
 const BUSY = 5;
+const FULL = 13;
 
 function tryLock(path: string): (() => void) | undefined {
   closeSync(openSync(path, 'a', 0o600));
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    // Without the pragma SQLite would write a journal, for which a full disk has no space.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return () => database.close();
   } catch (error) {
     database.close();
-    if ((error as { errcode?: number }).errcode === BUSY) return undefined;
-    throw error;
+    const { errcode } = error as { errcode?: number };
+    if (errcode === BUSY) return undefined;
+    throw errcode === undefined ? error : new BlobError({ reason: errcode === FULL ? 'full' : 'failed' }, error);
   }
 }
 

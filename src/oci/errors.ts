@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { ApiError, Code, retryAfterOf } from '../base/errors.ts';
 import { BlobError } from '../blobs/errors.ts';
 import { type RegistryCode, RegistryError } from '../domains/registry/errors.ts';
+import { isDiskFull } from '../store/errors.ts';
 
 /** UNKNOWN and UNAVAILABLE are from Docker's registry specification, the predecessor of OCI's. */
 export type OciCode = RegistryCode | 'UNKNOWN' | 'UNAVAILABLE';
@@ -94,6 +95,7 @@ function fromBlobError({ failure, message }: BlobError): OciError {
 const messageOf = ({ message }: ApiError): string => message.replace(/^[A-Z][a-z ]+: /, '');
 
 function fromApiError(error: ApiError): OciError {
+  if (isDiskFull(error)) return new OciError('UNKNOWN', messageOf(error), { status: 507 });
   switch (error.code) {
     case Code.UNAUTHENTICATED:
       return new OciError('UNAUTHORIZED', messageOf(error));

@@ -4,12 +4,18 @@ import type { DatabaseOperation, Metrics } from '../base/metrics.ts';
 import { isUnavailable } from './errors.ts';
 import { type Store, UniqueViolation } from './store.ts';
 
-/** Returns the same store, with every read and every transaction counted and timed. */
-export function instrumentStore(store: Store, { observeDatabase }: Pick<Metrics, 'observeDatabase'>): Store {
+/** Returns the same store, with every read and every transaction counted and timed, and every failure reported. */
+export function instrumentStore(
+  store: Store,
+  { observeDatabase }: Pick<Metrics, 'observeDatabase'>,
+  reportFailure: (error: unknown) => void = () => {},
+): Store {
   const secondsSince = (start: number): number => (performance.now() - start) / 1000;
 
   function observeFailure(operation: DatabaseOperation, start: number, error: unknown): unknown {
-    observeDatabase(operation, isRefusal(error) ? 'refused' : 'error', secondsSince(start));
+    const isRefused = isRefusal(error);
+    observeDatabase(operation, isRefused ? 'refused' : 'error', secondsSince(start));
+    if (!isRefused) reportFailure(error);
     return error;
   }
 

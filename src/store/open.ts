@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
+import { isDiskFull } from './disk-reserve.ts';
+import { adviceFor, FULL_DISK_ADVICE, isUnavailable } from './errors.ts';
 import { migrate, migrations } from './migrations.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
@@ -28,11 +30,15 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
   };
   if (databaseUrl === undefined || databaseUrl === '') {
     const path = databaseFile(dataDir);
-    return openNamed(`the database ${path}`, async () => {
-      const store = await openSqlite(path);
-      await migrateOrClose(store, sqliteDialect);
-      return store.withRowCache({ resource: 'uid', setting: 'key' });
-    });
+    return openNamed(
+      `the database ${path}`,
+      async () => {
+        const store = await openSqlite(path);
+        await migrateOrClose(store, sqliteDialect);
+        return store.withRowCache({ resource: 'uid', setting: 'key' });
+      },
+      dataDir,
+    );
   }
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     // The message does not repeat the URL, which may contain a password.
@@ -51,12 +57,20 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
 }
 
 /** Adds the name of the database to the message of an error. */
-async function openNamed(database: string, open: () => Promise<Store>): Promise<Store> {
+async function openNamed(database: string, open: () => Promise<Store>, dataDir?: string): Promise<Store> {
   try {
     return await open();
   } catch (error) {
-    throw new Error(`cannot open ${database}: ${messageOf(error)}`, { cause: error });
+    const advice = await adviceAbout(error, dataDir);
+    throw new Error([`cannot open ${database}`, messageOf(error), advice].filter(Boolean).join(': '), { cause: error });
   }
+}
+
+/** For SQLite, `dataDir` tells whether the disk is full, which SQLite reports in several ways. */
+async function adviceAbout(error: unknown, dataDir: string | undefined): Promise<string | undefined> {
+  if (!isUnavailable(error)) return undefined;
+  const isFull = dataDir !== undefined && (await isDiskFull(dataDir).catch(() => false));
+  return isFull ? FULL_DISK_ADVICE : adviceFor(error);
 }
 
 /** Includes the message of the driver, which later errors do not: an operator needs it to correct the configuration. */

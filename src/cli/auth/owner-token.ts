@@ -9,12 +9,9 @@ export async function ownerToken(
   options: { lifetimeSeconds?: number } = {},
 ): Promise<string> {
   protectData(data, terminal);
-  const { mintOwnerToken, readOwner } = await import('../../identity/owner/owner-key.ts');
+  const { mintOwnerToken, missingOwner, readOwner } = await import('../../identity/owner/owner-key.ts');
   if ((await readOwner(data)) === undefined) {
-    throw new CliError(
-      ExitCode.unauthenticated,
-      `no owner in ${data}: start the server once with this data directory, or log in with 'wharf auth login'`,
-    );
+    throw new CliError(ExitCode.unauthenticated, `${missingOwner(data)}; or log in with 'wharf auth login'`);
   }
   return mintOwnerToken(data, options);
 }

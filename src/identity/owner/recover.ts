@@ -59,7 +59,11 @@ export async function recoverOwner(
   const first = await getSetting(store.reader, FIRST_ORGANIZATION);
   if (first === undefined) throw new Error('the database is empty: start the server once, which creates the owner');
   await syncBuiltinRoles(store, clock);
-  const saved = await readOwner(dataDir);
+  // A damaged file does not prevent a new key.
+  const saved = await readOwner(dataDir).catch((error: unknown) => {
+    if (options.newKey) return undefined;
+    throw error;
+  });
   const newKey = options.newKey || saved === undefined;
   const known = saved ?? (await findOwner(store, first));
   const fresh = await newOwner();

@@ -1,13 +1,12 @@
 import { DatabaseError } from 'pg';
 import { ApiError, Code } from '../../base/errors.ts';
-import { nulInText, unavailable } from '../errors.ts';
+import { diskFull, nulInText, unavailable } from '../errors.ts';
 import { UniqueViolation } from '../store.ts';
 
 /**
  * By SQLSTATE code or class, https://www.postgresql.org/docs/current/errcodes-appendix.html. The first match applies.
  */
 const UNAVAILABLE_STATES: readonly (readonly [prefix: string, description: string])[] = [
-  ['53100', 'the disk of the database is full'],
   ['53', 'the database is out of resources'],
   ['57014', 'the database did not respond in time'],
   ['57', 'the database is shutting down or starting'],
@@ -20,6 +19,7 @@ const UNAVAILABLE_STATES: readonly (readonly [prefix: string, description: strin
   ['XX00', 'the database is damaged'],
 ];
 const UNIQUE_VIOLATION = '23505';
+const DISK_FULL = '53100';
 const NUL_IN_JSON = '22P05';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
@@ -32,6 +32,7 @@ export function translateError(error: unknown): unknown {
   if (error instanceof DatabaseError) {
     const { code = '', table = 'unknown' } = error;
     if (code === UNIQUE_VIOLATION) return new UniqueViolation(table, error);
+    if (code === DISK_FULL) return diskFull(error);
     if (code === NUL_IN_JSON) return nulInText();
     if (code === SERIALIZATION_FAILURE || code === DEADLOCK) return conflict(error);
     const state = UNAVAILABLE_STATES.find(([prefix]) => code.startsWith(prefix));

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { refuseNul, unavailable } from '../errors.ts';
+import { diskFull, refuseNul, unavailable } from '../errors.ts';
 import { type Reader, UniqueViolation } from '../store.ts';
 import type { Row, Value } from '../value.ts';
 
@@ -102,6 +102,7 @@ function rowOf(columns: readonly string[], values: readonly Value[]): Row {
 
 /** Result codes of SQLite: the low byte is the primary code. https://sqlite.org/rescode.html */
 const BUSY = 5;
+const FULL = 13;
 const CONSTRAINT_UNIQUE = new Set([2067, 1555, 2579]);
 /** A trigger refused the statement. Only those of a database that was moved do (copy/source.ts). */
 const CONSTRAINT_TRIGGER = 1811;
@@ -112,7 +113,6 @@ const UNAVAILABLE_CODES: ReadonlyMap<number, string> = new Map([
   [8, 'the database is read-only'],
   [10, 'the database file could not be read or written'],
   [11, 'the database file is damaged'],
-  [13, 'the disk is full'],
   [14, 'the database file cannot be opened'],
   [23, 'access to the database file was denied'],
   [26, 'the database file is not a database'],
@@ -135,7 +135,9 @@ function translateError(error: unknown): unknown {
   if (code === undefined) return error;
   if (CONSTRAINT_UNIQUE.has(code)) return new UniqueViolation(tableIn((error as Error).message), error);
   if (code === CONSTRAINT_TRIGGER) return unavailable('the server moves to another database; try again later', error);
-  const description = UNAVAILABLE_CODES.get(code & 0xff);
+  const primaryCode = code & 0xff;
+  if (primaryCode === FULL) return diskFull(error);
+  const description = UNAVAILABLE_CODES.get(primaryCode);
   return description === undefined ? error : unavailable(description, error);
 }
 

@@ -93,7 +93,7 @@ describe('SQLite', () => {
     await store.write((tx) => tx.get('PRAGMA max_page_count = 20'));
     const results = await Promise.allSettled([store.write(put('b')), store.write(put('huge', 1_000_000))]);
     assert.equal(results[1].status, 'rejected');
-    assert.match(results[1].reason.message, /^Unavailable: the disk is full$/);
+    assert.match(results[1].reason.message, /^Unavailable: the disk of the database is full$/);
     const committed = results[0].status === 'fulfilled' ? ['a', 'b'] : ['a'];
     assert.deepEqual(await keys(), committed);
     await store.write((tx) => tx.get('PRAGMA max_page_count = 100000'));

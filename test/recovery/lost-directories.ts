@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { runInProcess, wharf } from '../../src/cli/cli.testing.ts';
@@ -164,6 +174,43 @@ for (const database of databases) {
       for (const file of ['database-id', 'registry']) rmSync(join(location.dataDir, file), { recursive: true });
       await assert.rejects(start(location), { message: /the database has 2 blobs, but/ });
     });
+
+    if (database.name === 'SQLite') {
+      test('says that a damaged database must be restored from a backup', async (t) => {
+        const location = await stoppedServer(t, database);
+        const file = join(location.dataDir, 'wharfinger.db');
+        const intact = readFileSync(file);
+        const restore =
+          /wharfinger\.db: .*(?:is damaged|is not a database).*: stop the server and restore it from a backup/;
+        for (const [from, to] of [
+          [0, intact.length],
+          [4096, intact.length],
+          [0, 100],
+        ] as const) {
+          writeFileSync(file, Buffer.from(intact).fill(0xff, from, to));
+          await assert.rejects(start(location), { message: restore });
+        }
+        assert.match((await runInProcess(['keys', 'list'], envOf(location))).stderr, restore);
+        writeFileSync(file, intact);
+        await (await start(location)).stop();
+      });
+
+      test('names the command that replaces a lost owner file, which works while the server is stopped', async (t) => {
+        const location = await stoppedServer(t, database);
+        rmSync(join(location.dataDir, 'owner.json'));
+        const warnings: string[] = [];
+        await (await start(location, (text) => warnings.push(text))).stop();
+        assert.match(
+          warnings.join('\n'),
+          /owner\.json is missing: run 'wharf owner recover --data .*', which writes a new one/,
+        );
+        assert.equal((await runInProcess(['owner', 'recover'], envOf(location))).code, 0);
+        const server = await start(location);
+        const owner = await client(t, server, location);
+        assert.equal((await owner.send('GET', '/v2/my-org/app/manifests/v1')).status, 200);
+        await server.stop();
+      });
+    }
 
     if (database.name === 'PostgreSQL') {
       test('accepts a new data directory for a database with blobs, and says that they are elsewhere', async (t) => {
