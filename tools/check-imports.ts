@@ -9,20 +9,20 @@ const rows = [
   ['base'],
   ['contract'],
   ['formats'],
-  ['limits'],
+  ['limits', 's3'],
   ['store', 'blobs'],
   ['resource'],
   ['domains'],
   ['access'],
   ['identity'],
   ['pipeline'],
-  ['transport', 'compat', 'oci', 'delivery', 'monitoring'],
+  ['transport', 'compat', 'oci', 'delivery', 'monitoring', 'backup'],
   ['cli', 'main'],
 ];
 const rank = new Map(rows.flatMap((layers, row) => layers.map((layer) => [layer, row] as const)));
 
 const network = /^node:(?:http|https|http2|net|tls)$|^@grpc\/|\/node-http\.ts$/;
-const edges = new Set(['transport', 'oci', 'cli', 'main', 'delivery', 'identity']);
+const edges = new Set(['transport', 'oci', 'cli', 'main', 'delivery', 'identity', 's3']);
 
 const statement =
   /^\s*(?:import|export)\b[^'";]*?\bfrom\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
