@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Blobs } from '../../blobs/blobs.ts';
+import { areBlobsHeld, COLLECTION as KEY } from '../../domains/registry/storage/blob-holds.ts';
 import { getSetting, putSetting, putSettingIfAbsent } from '../../store/settings.ts';
 import type { Store, Transaction } from '../../store/store.ts';
 import { OciError } from '../errors.ts';
 
-const KEY = 'registry.collection';
 const FIND = 'SELECT value FROM setting WHERE key = $1';
 const RUNNING = 'running';
 
@@ -38,8 +38,17 @@ export async function createGcLock(store: Store, blobs: Pick<Blobs, 'stat'>): Pr
   };
 }
 
-/** Locks the row exclusively until the transaction ends. */
-export const lockForGc = (tx: Transaction): Promise<void> => putSetting(tx, KEY, RUNNING);
+/** A backup is being created, so no file of a blob may be deleted. */
+export class BlobsHeldError extends Error {
+  override readonly name = 'BlobsHeldError';
+}
+
+/** Locks the row exclusively until the transaction ends. Throws a BlobsHeldError while a backup is being created. */
+export async function lockForGc(tx: Transaction, now: number): Promise<void> {
+  await putSetting(tx, KEY, RUNNING);
+  if (!(await areBlobsHeld(tx, now))) return;
+  throw new BlobsHeldError('a backup is being created, and needs all blobs: collect garbage again when it is finished');
+}
 
 /** Call it after the last deletion. If a collection is killed before, uploads check the file until the next one ends. */
 export const endGc = (tx: Transaction): Promise<void> => putSetting(tx, KEY, randomUUID());

@@ -142,7 +142,7 @@ async function* blobs(work: Work, after: string): AsyncGenerator<string> {
 }
 
 async function removeUnlinked(
-  { store, blobs, before, dryRun, collected }: Work,
+  { store, blobs, now, before, dryRun, collected }: Work,
   some: readonly BlobEntry[],
 ): Promise<void> {
   // A dry run also counts the blobs of links that a real run would have deleted before.
@@ -153,7 +153,7 @@ async function removeUnlinked(
   const removed = new Set<BlobEntry>(dryRun ? unlinked : []);
   if (unlinked.length > 0 && !dryRun) {
     await store.write(async (tx) => {
-      await lockForGc(tx);
+      await lockForGc(tx, now);
       const kept = await findLinkedDigests(tx, digestsOf(unlinked));
       // Within the transaction, because it holds the lock. If the transaction fails, the deleted files were still unused.
       for (const blob of unlinked) {
