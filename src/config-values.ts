@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { LogLevel } from './base/log.ts';
 import { isUid, type Uid } from './base/uid.ts';
 import { name } from './resource/rules.ts';
+import { parseS3Location } from './s3/location.ts';
 
 /** An invalid value of a setting. The message is one line that says what to write. */
 export class ConfigError extends Error {
@@ -239,6 +240,35 @@ export function parseRotation(text: string): number {
     return parseRotationTime(text);
   } catch {
     throw new ConfigError('write a duration from 1h to 3650d, such as 90d, or never');
+  }
+}
+
+const parseAge = durationParser('1s', '36500d');
+
+/** Parses what to keep of a series: the newest ones, such as `7`, or those of a time, such as `30d`. */
+export function parseRetention(text: string): { readonly count: number } | { readonly ageMs: number } {
+  if (/^[1-9][0-9]{0,5}$/.test(text)) return { count: Number(text) };
+  try {
+    return { ageMs: parseAge(text) };
+  } catch {
+    throw new ConfigError('write a number of backups, such as 7, or an age, such as 30d');
+  }
+}
+
+/** Checks a retention and returns it as it is written, because a command gets it as an argument. */
+export function checkRetention(text: string): string {
+  parseRetention(text);
+  return text;
+}
+
+/** Checks the place of backups and returns it as it is written. */
+export function parseBackupTarget(text: string): string {
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(text)) return resolve(text);
+  try {
+    parseS3Location(text);
+    return text;
+  } catch (error) {
+    throw new ConfigError(`write a directory or an S3 location: ${(error as Error).message}`);
   }
 }
 

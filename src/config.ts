@@ -1,9 +1,11 @@
 import {
   ConfigError,
+  checkRetention,
   countParser,
   durationParser,
   orUnlimited,
   parseAddress,
+  parseBackupTarget,
   parseBaseUrl,
   parseBoolean,
   parseCorsOrigins,
@@ -118,6 +120,10 @@ export const settings = {
   maxOpenUploads: { variable: 'WHARF_MAX_OPEN_UPLOADS', value: 'number', default: '1000', parse: orUnlimited(countParser(1, 100_000)), description: 'the unfinished blob uploads that one organization may have' },
   /** In bytes. */
   maxOrgStorage: { variable: 'WHARF_MAX_ORG_STORAGE', value: 'size', default: 'unlimited', parse: orUnlimited(sizeParser('1KiB', '1024TiB')), description: 'the size of all blobs, manifests and unfinished uploads of one organization' },
+  backupTo: { variable: 'WHARF_BACKUP_TO', value: 'target', parse: parseBackupTarget, description: 'where to create scheduled backups: a directory, or s3://bucket/prefix?region=…&endpoint=…; unset for none' },
+  /** In milliseconds. */
+  backupInterval: { variable: 'WHARF_BACKUP_INTERVAL', value: 'time', default: '24h', parse: durationParser('1s', '3650d'), description: 'how often a scheduled backup is created' },
+  backupKeep: { variable: 'WHARF_BACKUP_KEEP', value: 'retention', default: '7', parse: checkRetention, description: 'which scheduled backups are kept: a number of backups, or an age such as 30d' },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof settings;

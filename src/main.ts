@@ -2,6 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { DescFile } from '@bufbuild/protobuf';
 import { anonymousCaller } from './access/create-caller.ts';
 import { createGrantCache } from './access/grant-cache.ts';
+import { createBackupGauges } from './backup/gauges.ts';
+import { startBackupSchedule } from './backup/schedule.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { ApiError, Code } from './base/errors.ts';
 import { createLogger, type Log } from './base/log.ts';
@@ -95,6 +97,8 @@ export interface StartOptions {
   readonly limits?: Partial<Limits>;
   /** What `/metrics` shows, if this process is one of several. */
   readonly publishMetrics?: (own: Metrics) => Pick<Metrics, 'contentType' | 'text'>;
+  /** Creates a scheduled backup at this place. Without it there are none. */
+  readonly runBackup?: (target: string, signal: AbortSignal) => Promise<void>;
 }
 
 export type PortPurpose = 'main' | 'operations';
@@ -108,6 +112,7 @@ interface Base {
   readonly limits: Limits;
   readonly port: Port;
   readonly operationsPort: Port | undefined;
+  readonly runBackup: StartOptions['runBackup'];
 }
 
 /** Composes and starts a server. */
@@ -130,7 +135,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     const database = config.databaseUrl === undefined ? databaseFile(config.data) : 'PostgreSQL';
     try {
-      const base = { config, log, clock, metrics, limits, port, operationsPort };
+      const base = { config, log, clock, metrics, limits, port, operationsPort, runBackup: options.runBackup };
       const reportFailure = createFailureLog(log, clock, database);
       return await compose(base, instrumentStore(store, metrics, reportFailure));
     } catch (error) {
@@ -162,7 +167,7 @@ function limitsOf({ maxConnections, maxConnectionsPerAddress, unauthenticatedMem
 
 /** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
 async function compose(base: Base, database: Store): Promise<Server> {
-  const { config, log, clock, metrics, limits, port, operationsPort } = base;
+  const { config, log, clock, metrics, limits, port, operationsPort, runBackup } = base;
   const methods = withV2beta1(methodTable(files));
   const address = createServerAddress(config, port.port, methods);
   const { publicUrl, requestUrl, pathPrefix, clientAddress } = address;
@@ -294,6 +299,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   metrics.addGauges([
     ...createServerGauges({ store: database, dataDir: config.data, ready: readiness.check, certificate }),
     ...storageGauges.gauges,
+    ...createBackupGauges(database, { isScheduled: config.backupTo !== undefined }),
   ]);
 
   // What happens after a call.
@@ -309,6 +315,14 @@ async function compose(base: Base, database: Store): Promise<Server> {
     giveUpMs: config.deliveryGiveUp,
     retentionMs: config.eventRetention,
   });
+  const { backupTo } = config;
+  const backups =
+    backupTo !== undefined && runBackup
+      ? startBackupSchedule({
+          ...{ store: database, clock, log, intervalMs: config.backupInterval },
+          run: (signal) => runBackup(backupTo, signal),
+        })
+      : undefined;
 
   port.serve(router.accept);
   if (operationsRouter) operationsPort.serve(operationsRouter.accept);
@@ -325,12 +339,14 @@ async function compose(base: Base, database: Store): Promise<Server> {
       readiness.stop();
       tlsFiles?.stop();
       storageGauges.stop();
+      const backupsStopped = backups?.stop();
       port.close();
       await router.stop();
       operationsPort?.close();
       await operationsRouter?.stop(0);
       await registry.close();
       await delivery.stop();
+      await backupsStopped;
       await store.close();
       log.info({}, 'stopped');
     },

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addAreas } from './areas.ts';
 import { addAuth } from './auth/auth.ts';
+import { addBackup } from './backup/backup.ts';
 import { addConfig } from './config.ts';
 import { addDb } from './db/db.ts';
 import { addPing } from './ping.ts';
@@ -18,6 +19,7 @@ export async function addClientCommands(program: Command, args: readonly string[
   addDb(program);
   addKeys(program);
   addOwner(program);
+  addBackup(program);
   addPing(program);
   addVersion(program);
 }

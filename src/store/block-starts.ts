@@ -4,7 +4,7 @@ import type { Reader, Transaction } from './store.ts';
  * The id of a row in the table `migration` that makes every server refuse the database, also those of releases that do
  * not know what it means: they take it for the schema of a newer version. Its name is the reason.
  */
-const BLOCK = 1_000_000;
+export const BLOCK = 1_000_000;
 
 /** Makes every server refuse to start on the database. `reason` says why, and what to do. */
 export async function blockStarts(tx: Pick<Transaction, 'run'>, reason: string, now: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
@@ -17,8 +18,21 @@ export interface StoreConfig {
 /** The path of the SQLite database in a data directory. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'wharfinger.db');
 
+/** The directory in a data directory that exists while a backup is restored into it. */
+export const restoreDirectory = (dataDir: string): string => join(dataDir, 'restoring');
+
+/** An interrupted restore must not be taken for a whole one: a start would create a new database beside it. */
+function refuseUnfinishedRestore(dataDir: string): void {
+  if (!existsSync(restoreDirectory(dataDir))) return;
+  throw new Error(
+    `a backup was not completely restored into ${dataDir}: run 'wharf backup restore' again, which continues, ` +
+      `or delete ${restoreDirectory(dataDir)} to give up the restore`,
+  );
+}
+
 /** Opens the configured database and migrates it. The message of an error that it throws is one line. */
 export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Promise<Store> {
+  refuseUnfinishedRestore(dataDir);
   const migrateOrClose = async (store: Store, dialect: Dialect): Promise<Store> => {
     try {
       await migrate(store, dialect, migrations, log);
@@ -54,6 +68,18 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
       onLostConnection: (error) => log?.warn({ error }, 'lost a connection to the database'),
     });
   });
+}
+
+/**
+ * Opens the configured database as it is, for a command that must not migrate it. It can have an older schema, so only
+ * tables and columns of the first migration can be relied on.
+ */
+export async function openUnmigratedStore({ dataDir, databaseUrl }: StoreConfig): Promise<Store> {
+  if (databaseUrl === undefined || databaseUrl === '') {
+    return openNamed(`the database ${databaseFile(dataDir)}`, () => openSqlite(databaseFile(dataDir)));
+  }
+  const { openPostgres } = await import('./postgres/postgres.ts');
+  return openNamed('the PostgreSQL database', () => openPostgres(databaseUrl, { connections: 2 }));
 }
 
 /** Adds the name of the database to the message of an error. */

@@ -6,6 +6,7 @@ import type { CollectedGarbage } from '../../oci/gc/gc.ts';
 import { CliError, ExitCode } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
 import { optionParser } from '../option-value.ts';
+import { formatBytes } from '../output/bytes.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import type { Output } from '../settings/config-file.ts';

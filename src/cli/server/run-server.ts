@@ -6,6 +6,7 @@ import { errorMessage, rootCause } from '../error-message.ts';
 import type { StartedServer } from './banner.ts';
 import { collectWhenIdle } from './collect-when-idle.ts';
 import { type Backend, type ConnectionBalancer, createConnectionBalancer } from './connection-balancer.ts';
+import { runBackupProcess } from './run-backup.ts';
 import { stopOnSignals } from './signals.ts';
 import { superviseWorkers, type Worker } from './supervisor.ts';
 import { metricsOfAllWorkers } from './worker-metrics.ts';
@@ -20,7 +21,11 @@ export interface RunningServer {
 export async function startInProcess(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
   try {
     const { startServer } = await import('../../main.ts');
-    const { url, localUrl, organization, firstStart, stop } = await startServer(config, { log, ...options });
+    const { url, localUrl, organization, firstStart, stop } = await startServer(config, {
+      log,
+      runBackup: (target, signal) => runBackupProcess(config, target, signal),
+      ...options,
+    });
     collectWhenIdle();
     if (config.databaseUrl === undefined) reserveDiskLater(config.data, log);
     return { started: { url, localUrl, organization, firstStart, data: config.data }, stop };

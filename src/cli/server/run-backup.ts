@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { setPriority } from 'node:os';
+import type { Config } from '../../config.ts';
+
+/** The variables by which a worker process knows that it is one. The command must not take itself for a worker. */
+const WORKER_VARIABLES = ['NODE_UNIQUE_ID', 'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'];
+/** The command gets the values, so it must not read them from a file too. */
+const FILE_VARIABLES = ['WHARF_DATABASE_URL_FILE'];
+const LOWER_PRIORITY = 10;
+const MAX_MESSAGE = 2_000;
+
+/** Runs `wharf backup create` with the settings of this server, in a process of its own and with lower priority. */
+export function runBackupProcess(config: Config, target: string, signal: AbortSignal): Promise<void> {
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    WHARF_DATA: config.data,
+    // An empty value counts as unset.
+    WHARF_DATABASE_URL: config.databaseUrl ?? '',
+  };
+  for (const variable of [...WORKER_VARIABLES, ...FILE_VARIABLES]) delete env[variable];
+  const args = ['backup', 'create', target, '--keep', config.backupKeep];
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...args], {
+    ...{ env, signal, killSignal: 'SIGTERM' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  return new Promise((resolve, reject) => {
+    let message = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      message = (message + text).slice(-MAX_MESSAGE);
+    });
+    child.on('spawn', () => {
+      try {
+        setPriority(child.pid ?? 0, LOWER_PRIORITY);
+      } catch {
+        // Not permitted in some containers. The backup then has the priority of the server.
+      }
+    });
+    child.on('error', reject);
+    child.on('close', (code, killedBy) => {
+      if (code === 0) return resolve();
+      const lines = message.split('\n').filter((line) => line.startsWith('wharf: '));
+      reject(new Error(lines.at(-1)?.slice('wharf: '.length) ?? `wharf backup create ended with ${killedBy ?? code}`));
+    });
+  });
+}
