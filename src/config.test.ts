@@ -32,6 +32,7 @@ test('settings have defaults', () => {
     serviceDomain: 'wharfinger.dev',
     logLevel: 'info',
     tls: undefined,
+    tracing: undefined,
     tlsReload: 10_000,
     hsts: 365 * 86_400_000,
     masterKey: undefined,

@@ -1,3 +1,4 @@
+import type { TracingSettings } from './base/tracing.ts';
 import {
   ConfigError,
   checkRetention,
@@ -34,6 +35,7 @@ import {
   writtenValue,
 } from './setting-sources.ts';
 import type { SettingsFile } from './settings-file.ts';
+import { loadTracingSettings } from './tracing-settings.ts';
 import { type TlsFiles, tlsPairProblem } from './transport/tls-files.ts';
 
 export { ConfigError } from './config-values.ts';
@@ -136,6 +138,8 @@ type Values = { readonly [N in SettingName]: Parsed<Settings[N]> };
 
 export interface Config extends Omit<Values, 'tlsCert' | 'tlsKey'> {
   readonly tls: TlsFiles | undefined;
+  /** From the variables of OpenTelemetry. */
+  readonly tracing: TracingSettings | undefined;
 }
 
 /** The values of flags: one for each setting, and one for the file of each secret. */
@@ -170,15 +174,16 @@ const sourcesOf = (flags: SettingFlags, env: NodeJS.ProcessEnv, file: SettingsFi
   ...(file ? [fileSource(file)] : []),
 ];
 
-/** Returns the values of written settings. Throws a ConfigError for the first invalid value. */
-export function configOf(written: WrittenSettings): Config {
+/** Returns the values of written settings. Those of traces are only in variables. Throws a ConfigError for the first invalid value. */
+export function configOf(written: WrittenSettings, env: NodeJS.ProcessEnv): Config {
   const values = Object.fromEntries(settingNames.map((name) => [name, parseSetting(settings[name], written[name])]));
   const { tlsCert, tlsKey, ...rest } = values as unknown as Values;
-  return { ...rest, tls: checkedTlsPair(tlsCert, tlsKey) };
+  return { ...rest, tls: checkedTlsPair(tlsCert, tlsKey), tracing: loadTracingSettings(env) };
 }
 
 /** Reads flags and variables, and no settings file. Throws a ConfigError for the first invalid value. */
-export const loadConfig = (flags: SettingFlags, env: NodeJS.ProcessEnv): Config => configOf(readSettings(flags, env));
+export const loadConfig = (flags: SettingFlags, env: NodeJS.ProcessEnv): Config =>
+  configOf(readSettings(flags, env), env);
 
 function parseSetting(setting: Setting, written: WrittenValue | undefined): unknown {
   if (written === undefined) return undefined;

@@ -37,7 +37,7 @@ export interface LoadedSettings extends FoundSettings {
  */
 export async function loadSettings(flags: LoadFlags, env: NodeJS.ProcessEnv): Promise<LoadedSettings> {
   const found = await findSettings(flags, env);
-  return { ...found, config: configOf(found.written) };
+  return { ...found, config: configOf(found.written, env) };
 }
 
 /** As `loadSettings`, without parsing the values. */

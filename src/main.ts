@@ -10,6 +10,7 @@ import { createLogger, type Log } from './base/log.ts';
 import { createMemoryBudget } from './base/memory-budget.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
 import { isReadableByOthers, protectDataDirectory } from './base/private-files.ts';
+import { type Tracing, traced, withTraceIds } from './base/tracing.ts';
 import { version } from './base/version.ts';
 import { openFilesystemBlobs } from './blobs/filesystem.ts';
 import { createCompatOperations } from './compat/compat.ts';
@@ -39,6 +40,7 @@ import { createMakerAccess } from './identity/login/maker-access.ts';
 import { sessionOperations } from './identity/login/session-service.ts';
 import { openMasterKeys } from './identity/master-key.ts';
 import { fetchJson } from './identity/outgoing/fetch-json.ts';
+import { tracedFetchJson } from './identity/outgoing/traced-fetch.ts';
 import { bootstrap } from './identity/owner/bootstrap.ts';
 import { missingOwner, readOwner } from './identity/owner/owner-key.ts';
 import { createTokenIssuer } from './identity/sts/token-issuer.ts';
@@ -61,8 +63,10 @@ import { instrumentStore } from './store/instrumented.ts';
 import { databaseFile, openStore } from './store/open.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
+import { traceStore } from './store/traced.ts';
 import { withQuotas } from './store/with-quotas.ts';
 import { createGrpcServer } from './transport/grpc/grpc.ts';
+import { createIncomingTrace } from './transport/incoming-trace.ts';
 import { defaultLimits, type Limits } from './transport/limits.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
 import { createDocsHandler } from './transport/openapi/handler.ts';
@@ -109,6 +113,7 @@ interface Base {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
   readonly limits: Limits;
   readonly port: Port;
   readonly operationsPort: Port | undefined;
@@ -117,9 +122,11 @@ interface Base {
 
 /** Composes and starts a server. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
-  const { log = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics } = options;
+  const { log: plainLog = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics } = options;
   const own = createMetrics();
   const metrics = { ...own, ...publishMetrics?.(own) };
+  const tracing = await startTracing(config, plainLog, metrics);
+  const log = tracing ? withTraceIds(plainLog) : plainLog;
   const onError = (error: Error): void => log.warn({ error }, 'cannot accept a connection');
   const open = (purpose: PortPurpose, address: Address): Promise<Port> =>
     options.openPort?.(purpose) ?? openPort(address, { onError });
@@ -135,15 +142,19 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     const database = config.databaseUrl === undefined ? databaseFile(config.data) : 'PostgreSQL';
     try {
-      const base = { config, log, clock, metrics, limits, port, operationsPort, runBackup: options.runBackup };
-      const reportFailure = createFailureLog(log, clock, database);
-      return await compose(base, instrumentStore(store, metrics, reportFailure));
+      const base = { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup: options.runBackup };
+      const observed = instrumentStore(store, metrics, createFailureLog(log, clock, database));
+      return await compose(
+        base,
+        tracing ? traceStore(observed, config.databaseUrl ? 'postgresql' : 'sqlite') : observed,
+      );
     } catch (error) {
       await store.close();
       throw withAdvice(error, database);
     }
   } catch (error) {
     for (const port of ports) port.close();
+    await tracing?.stop();
     throw error;
   }
 }
@@ -153,6 +164,14 @@ function withAdvice(error: unknown, database: string): unknown {
   const advice = isUnavailable(error) ? adviceFor(error) : undefined;
   if (advice === undefined) return error;
   return new Error(`cannot use the database ${database}: ${(error as Error).message}: ${advice}`, { cause: error });
+}
+
+/** Loads the packages for traces only if traces are exported. */
+async function startTracing({ tracing }: Config, log: Log, metrics: Metrics): Promise<Tracing | undefined> {
+  if (!tracing) return undefined;
+  const { createOtlpTracing } = await import('./tracing/otlp.ts');
+  log.info({ collector: new URL(tracing.url).origin, ...tracing.sampler }, 'exports traces');
+  return createOtlpTracing(tracing, { log, metrics });
 }
 
 /** Connections are distributed evenly to the workers, so each has its part of the limits. */
@@ -167,7 +186,7 @@ function limitsOf({ maxConnections, maxConnectionsPerAddress, unauthenticatedMem
 
 /** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
 async function compose(base: Base, database: Store): Promise<Server> {
-  const { config, log, clock, metrics, limits, port, operationsPort, runBackup } = base;
+  const { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup } = base;
   const methods = withV2beta1(methodTable(files));
   const address = createServerAddress(config, port.port, methods);
   const { publicUrl, requestUrl, pathPrefix, clientAddress } = address;
@@ -202,7 +221,8 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const blobs = await openFilesystemBlobs(directory, { clock });
 
   // Who calls.
-  const fetchIssuer = (address: string) => fetchJson(address, { allowPrivate: config.allowPrivateIssuers });
+  const fetchPermitted = tracing ? tracedFetchJson : fetchJson;
+  const fetchIssuer = (address: string) => fetchPermitted(address, { allowPrivate: config.allowPrivateIssuers });
   const issuerKeys = createIssuerKeys({ fetchJson: fetchIssuer, clock, log });
   const verifier = createFederatedTokenVerifier({ issuerKeys, clock, maxLifetimeMs: config.maxTokenLifetime });
   const federation = { db: store.reader, verifier, publicUrl, clock };
@@ -240,22 +260,27 @@ async function compose(base: Base, database: Store): Promise<Server> {
   };
   const compatOperations = createCompatOperations(domainOperations, { pageTokens, readBlob: createBlobReader(blobs) });
   const operations = { ...domainOperations, ...compatOperations };
-  const observer = createCallObserver({ log, metrics });
+  const observer = createCallObserver({ log, metrics, tracing });
   const call = createPipeline({
-    ...{ operations, store, authenticate, anonymous: anonymousCaller, clock, observer, rates },
+    ...{ operations, store, authenticate, anonymous: anonymousCaller, clock, observer, rates, tracing },
     timeoutMs: config.requestTimeout,
   });
 
   // How calls arrive: each handler takes the paths that are its own, and REST the rest.
   const unauthenticated = createMemoryBudget(limits.unauthenticatedBytes);
+  const incomingTrace = tracing && createIncomingTrace(config.trustedProxies);
   const registry = await createRegistry({
     ...{ store, blobs, accessTokens, publicUrl, clock, log, observer, rates, metrics },
-    authenticate: authenticateForRegistry,
+    authenticate: traced(tracing, 'authenticate', authenticateForRegistry),
     runNested: createNestedRunner(methods, operations),
     requestIdOf: (req) => requestIdOf((name) => req.headers[name]?.toString(), randomUUID),
     addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers),
     urlOf: requestUrl,
     pathPrefixOf: pathPrefix.of,
+    traceOf:
+      incomingTrace &&
+      (({ socket, headers }) =>
+        incomingTrace(socket.remoteAddress ?? '', headers.traceparent?.toString(), headers.tracestate?.toString())),
     maxBlobBytes: config.maxBlob,
     isStorageLimited: config.maxOrgStorage !== Infinity,
     pullEvents: config.pullEvents,
@@ -263,7 +288,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   });
   const readiness = createReadiness(store);
   const common = { serviceDomain, newRequestId: randomUUID, log, limits, unauthenticated };
-  const wire = { ...common, methods, call, clientAddress };
+  const wire = { ...common, methods, call, clientAddress, incomingTrace };
   const reflectedFiles = (): readonly DescFile[] => [...files, ...v2beta1Files(v2Files)];
   // Only this machine can reach the port, and no other port has the details.
   const showDetails = operationsPort === undefined && isLoopback(config.listen);
@@ -305,7 +330,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
   // What happens after a call.
   const delivery = createDelivery({
     // Not the store that signals commits: delivery would wake itself.
-    ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics, makerAccess },
+    ...{ store: database, commits, accessTokens, publicUrl, clock, log, metrics, tracing, makerAccess },
     eventReaders: eventReaders([...methods, ...methodTable(ociFiles)]),
     limits: { rate: config.sinkRate, newSinkIntervalMs: config.newSinkInterval },
     unseal: async (sealed, context) => (await masterKeys.open(sealed, context)).toString(),
@@ -348,6 +373,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
       await delivery.stop();
       await backupsStopped;
       await store.close();
+      await tracing?.stop();
       log.info({}, 'stopped');
     },
   };

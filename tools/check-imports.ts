@@ -1,13 +1,14 @@
 /**
  * Imports run one way: a layer may import itself and the layers of lower rows, never a neighbour or what lies above.
- * The core also knows nothing of sockets: only the edges may import network modules.
+ * The core also knows nothing of sockets: only the edges may import network modules. Packages for traces are loaded on
+ * demand: only the layer tracing may import them, and others may only import that layer dynamically.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 
 const rows = [
   ['base'],
-  ['contract'],
+  ['contract', 'tracing'],
   ['formats'],
   ['limits', 's3'],
   ['store', 'blobs'],
@@ -35,10 +36,12 @@ for (const file of globSync('src/**/*.ts', { cwd: root, exclude: ['src/contract/
   const refuse = (other: string, specifier: string) =>
     violations.push(`${file}: layer ${layer} must not import layer ${other} (${specifier})`);
   if (!rank.has(layer)) violations.push(`${file}: ${layer} is not a layer; tools/check-imports.ts lists them`);
-  for (const specifier of specifiersIn(readFileSync(join(root, file), 'utf8'))) {
+  for (const { specifier, isDynamic } of specifiersIn(readFileSync(join(root, file), 'utf8'))) {
     if (network.test(specifier) && !edges.has(layer)) refuse('network', specifier);
+    if (specifier.startsWith('@opentelemetry/') && layer !== 'tracing') refuse('tracing', specifier);
     if (!specifier.startsWith('.')) continue;
     const other = layerOf(join(dirname(file), specifier));
+    if (other === 'tracing' && layer !== 'tracing' && !isDynamic) refuse(`${other} statically`, specifier);
     if (!mayImport(layer, other, /\.(?:test|testing)\.ts$/.test(file))) refuse(other, specifier);
   }
 }
@@ -53,8 +56,11 @@ function layerOf(path: string): string {
   return rest.length === 0 ? 'main' : folder;
 }
 
-function specifiersIn(source: string): string[] {
-  return [...source.matchAll(statement)].flatMap(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? []);
+function specifiersIn(source: string): { readonly specifier: string; readonly isDynamic: boolean }[] {
+  return [...source.matchAll(statement)].map(([, from, bare, dynamic]) => ({
+    specifier: from ?? bare ?? dynamic ?? '',
+    isDynamic: dynamic !== undefined,
+  }));
 }
 
 function mayImport(layer: string, other: string, isTest: boolean): boolean {

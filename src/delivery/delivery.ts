@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Tracing } from '../base/tracing.ts';
 import { parentOf } from '../base/uid.ts';
 import type { EventReaders } from '../contract/event-readers.ts';
 import { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
@@ -44,6 +45,7 @@ export interface DeliveryOptions extends RetryPolicy {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'delivery'>;
+  readonly tracing?: Tracing | undefined;
   readonly accessTokens: Pick<AccessTokens, 'signAssertion'>;
   readonly unseal: (sealed: string, context: string) => Promise<string>;
   readonly publicUrl: string;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import type { Tracing } from '../base/tracing.ts';
 import { type ParentUid, parentOf } from '../base/uid.ts';
 import { subscriptions } from '../domains/events/subscriptions.ts';
 import { secretContext, type WebhookSecrets } from '../domains/events/webhook-secret.ts';
@@ -21,6 +22,7 @@ import {
 import { backoffUntil, newSinkDelay, nextAttempt, type RetryPolicy, readRetryAfter } from './retry-schedule.ts';
 import { openSinkConnection, type PostOptions, type SinkConnection } from './sink-connection.ts';
 import type { FindSubscriptionAccess } from './subscription-access.ts';
+import { traceAttempt } from './trace-attempt.ts';
 import { signatureHeaders } from './webhook-signature.ts';
 
 /** How often it is checked whether the maker of a paused subscription has access again. */
@@ -45,6 +47,8 @@ export interface SendOptions extends PostOptions, RetryPolicy {
   readonly observe: (outcome: AttemptOutcome, event: DueDelivery) => void;
   readonly accessOf: FindSubscriptionAccess;
   readonly limits: AddressLimits;
+  /** Absent without tracing. */
+  readonly tracing?: Tracing | undefined;
 }
 
 const NOTHING: SendResult = {
@@ -160,7 +164,7 @@ async function attempt(
   target: SinkTarget,
   event: DueDelivery,
 ): Promise<AttemptResult | undefined> {
-  const { clock, cancelling } = options;
+  const { clock, cancelling, tracing } = options;
   const attempted = clock();
   const body = eventData(event);
   const headers = await headersOf(options, target, event, body, attempted);
@@ -169,7 +173,9 @@ async function attempt(
   let error: string | undefined;
   let retryAfter = 0;
   try {
-    const response = await target.connection.send('POST', headers, body, cancelling);
+    const send = (added: Readonly<Record<string, string>>) =>
+      target.connection.send('POST', { ...headers, ...added }, body, cancelling);
+    const response = await (tracing ? traceAttempt(tracing, target, event, send) : send({}));
     status = response.status;
     if (status < 200 || status >= 300) error = `it answered with status ${status}`;
     retryAfter = error === undefined ? 0 : readRetryAfter(response.headers['retry-after'], clock());

@@ -4,6 +4,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { IncomingTrace } from '../base/tracing.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { ociFiles } from '../contract/gen/files.js';
 import { DistributionService } from '../contract/gen/wharfinger/oci/v1/distribution_pb.js';
@@ -51,6 +52,8 @@ export interface RegistryOptions {
   readonly pathPrefixOf: (req: IncomingMessage) => string;
   readonly requestIdOf: (req: IncomingMessage) => string;
   readonly addressOf: (req: IncomingMessage) => string;
+  /** Absent without tracing. */
+  readonly traceOf?: ((req: IncomingMessage) => IncomingTrace | undefined) | undefined;
   /** The size limit of a blob. */
   readonly maxBlobBytes: number;
   /** Whether the bytes of an organization are limited. */
@@ -146,6 +149,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     requestIdOf,
     addressOf,
     pathPrefixOf,
+    traceOf: options.traceOf,
     stallMs,
     formLimits: options.formLimits,
     clock,

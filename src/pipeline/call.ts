@@ -1,6 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
-import type { Method } from '../contract/method.ts';
+import type { IncomingTrace } from '../base/tracing.ts';
+import type { Method, Route } from '../contract/method.ts';
 
 /** A call as REST and gRPC pass it to the pipeline. */
 export interface IncomingCall {
@@ -11,6 +12,10 @@ export interface IncomingCall {
   /** Returned to the client, and part of every error and log line of this call. */
   readonly requestId: string;
   readonly peer: { readonly address: string; readonly userAgent: string };
+  /** The route that it came by. Absent over gRPC. */
+  readonly route?: Route;
+  /** The trace that it is part of. Absent without tracing. */
+  readonly trace?: IncomingTrace | undefined;
   /** Aborts when the client disconnects. A function, because most calls end before anything needs the signal. */
   signal(): AbortSignal;
   /** Milliseconds since the epoch after which the answer is DEADLINE_EXCEEDED. The server's own limit applies too. */

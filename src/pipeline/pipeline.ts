@@ -2,12 +2,13 @@ import type { Message } from '@bufbuild/protobuf';
 import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, unauthenticated, unimplemented } from '../base/errors.ts';
 import { chain, type MaybePromise } from '../base/maybe-promise.ts';
+import { type Tracing, tagWithTrace, traced } from '../base/tracing.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
 import type { Caller } from '../resource/caller.ts';
-import type { ListStream, Operations, ReadContext } from '../resource/operation.ts';
+import type { ListStream, Operation, Operations, ReadContext } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
 import { addressedBy } from './addressed.ts';
-import { authorize } from './authorize.ts';
+import { authorize as checkCapabilities } from './authorize.ts';
 import type { Dispatch, IncomingCall } from './call.ts';
 import { type CommitDecision, createCommitDecision, withDeadline } from './deadline.ts';
 import { endWithAccess, isListStream, sendListStream } from './list-stream.ts';
@@ -28,11 +29,15 @@ export interface PipelineOptions {
   readonly observer: CallObserver;
   /** Absent for no limits. */
   readonly rates?: RequestRates | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** The steps of every call: authenticate, decode, authorize, validate, run (a write with its event), log and count. */
 export function createPipeline(options: PipelineOptions): Dispatch {
-  const { operations, store, authenticate, anonymous, clock, timeoutMs, observer, rates } = options;
+  const { operations, store, anonymous, clock, timeoutMs, observer, rates, tracing } = options;
+  const authenticate = traced(tracing, 'authenticate', options.authenticate);
+  const authorize = traced(tracing, 'authorize', checkCapabilities);
+  const handle = traced(tracing, 'handle', runOperation);
 
   function identify({ method: { access, requiredToken }, authorization, peer }: IncomingCall): MaybePromise<Caller> {
     const isAnonymous = access === 'public' || (access === 'optional' && !authorization);
@@ -84,12 +89,23 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     decision?: CommitDecision,
   ): MaybePromise<Message | ListStream> {
     const { method, authorization, peer } = incoming;
+    observer.identified?.(caller.uid);
     authorize(method, caller, request);
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
     // Reads see the last commit.
     const ctx: ReadContext = { method, caller, authorization, peer, now: clock(), db: store.reader };
+    return handle(operation, ctx, request, incoming, decision);
+  }
+
+  function runOperation(
+    operation: Operation,
+    ctx: ReadContext,
+    request: Message,
+    incoming: IncomingCall,
+    decision: CommitDecision | undefined,
+  ): MaybePromise<Message | ListStream> {
     switch (operation.mode) {
       case 'read':
         return operation.run(ctx, request);
@@ -138,11 +154,15 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     if (error.code === Code.UNAUTHENTICATED) {
       rates?.countFailure(incoming.peer.address, incoming.authorization !== undefined);
     }
-    observer.end(incoming, error.code, started, error.code === Code.INTERNAL ? { cause: thrown } : undefined);
+    // An error of a transport may have a status of its own.
+    const { status } = error as { readonly status?: number };
+    const isOrdinary = error.code !== Code.INTERNAL && status === undefined;
+    observer.end(incoming, error.code, started, isOrdinary ? undefined : { cause: causeOf(error, thrown), status });
+    if (tracing) tagWithTrace(error);
     return error;
   }
 
-  return (incoming) => {
+  const dispatch: Dispatch = (incoming) => {
     const started = observer.begin();
     const decision = operations[incoming.method.id]?.mode === 'write' ? createCommitDecision() : undefined;
     let answer: MaybePromise<Message | ListStream>;
@@ -155,7 +175,12 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     observer.end(incoming, Code.OK, started);
     return answer;
   };
+  const { trace } = observer;
+  return trace ? (incoming) => trace(incoming, () => dispatch(incoming)) : dispatch;
 }
+
+/** What the log says about an internal error. */
+const causeOf = (error: ApiError, thrown: unknown): unknown => (error.code === Code.INTERNAL ? thrown : undefined);
 
 /** Hides what went wrong inside; the request id leads to the log line that says it. */
 function asApiError(thrown: unknown): ApiError {

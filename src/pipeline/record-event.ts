@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { traceHeaders } from '../base/trace-context.ts';
+import { currentSpan } from '../base/tracing.ts';
 import { encodeJson } from '../contract/json/encode.ts';
 import type { CallContext, EventFacts } from '../resource/operation.ts';
 import { appendEvent, type OutboxEvent } from '../store/outbox.ts';
@@ -30,10 +32,16 @@ export function outboxEvent(ctx: CallContext, facts: AnyEventFacts | undefined):
     scope: extensions.group ?? '',
     time: ctx.now,
     audience: event.audience,
-    extensions: Object.fromEntries(event.extensions.map((name) => [name, extensions[name] ?? ''])),
+    extensions: withTrace(Object.fromEntries(event.extensions.map((name) => [name, extensions[name] ?? '']))),
     actor: ctx.caller.actor,
     body: body && bodyOf(body),
   };
+}
+
+/** Adds the attributes of the CloudEvents extension Distributed Tracing, if this call is part of a trace. */
+function withTrace(extensions: Record<string, string>): Record<string, string> {
+  const span = currentSpan();
+  return span ? { ...extensions, ...traceHeaders(span.context) } : extensions;
 }
 
 const bodyOf = (body: NonNullable<AnyEventFacts['body']>): OutboxEvent['body'] =>

@@ -12,6 +12,7 @@ import {
   precondition,
   quotaExceeded,
 } from '../base/errors.ts';
+import { httpStatus } from '../base/http-status.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -22,7 +23,7 @@ import {
   RetryInfoSchema,
 } from '../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
-import { httpStatus, statusJson, toStatus } from './error-status.ts';
+import { statusJson, toStatus } from './error-status.ts';
 
 const context = { domain: 'iam', serviceDomain: 'wharfinger.dev', requestId: 'req-1' };
 

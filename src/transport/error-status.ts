@@ -3,7 +3,8 @@ import { create, toJson } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ApiError, Detail } from '../base/errors.ts';
-import { Code, codeName } from '../base/errors.ts';
+import { codeName } from '../base/errors.ts';
+import { traceIdOf } from '../base/tracing.ts';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -45,6 +46,7 @@ interface EncodableDetail {
 }
 
 function details(error: ApiError, { domain, serviceDomain, requestId }: ErrorContext): EncodableDetail[] {
+  const traceId = traceIdOf(error);
   return [
     encodable(ErrorInfoSchema, {
       reason: codeName(error.code),
@@ -52,7 +54,7 @@ function details(error: ApiError, { domain, serviceDomain, requestId }: ErrorCon
       metadata: wellFormed(error.metadata),
     }),
     ...error.details.map(encodeDetail),
-    encodable(RequestInfoSchema, { requestId }),
+    encodable(RequestInfoSchema, { requestId, ...(traceId !== undefined && { servingData: `trace ${traceId}` }) }),
   ];
 }
 
@@ -84,26 +86,3 @@ function encodable<Desc extends DescMessage>(schema: Desc, init: MessageInitShap
 /** Replaces half surrogate pairs, which cannot be encoded: the encoding of an error must not fail. */
 const wellFormed = <T extends { readonly [K in keyof T]: string }>(fields: T): T =>
   Object.fromEntries(Object.entries<string>(fields).map(([key, text]) => [key, text.toWellFormed()])) as T;
-
-const httpStatuses: Readonly<Record<Code, number>> = {
-  [Code.OK]: 200,
-  [Code.INVALID_ARGUMENT]: 400,
-  [Code.FAILED_PRECONDITION]: 400,
-  [Code.OUT_OF_RANGE]: 400,
-  [Code.UNAUTHENTICATED]: 401,
-  [Code.PERMISSION_DENIED]: 403,
-  [Code.NOT_FOUND]: 404,
-  [Code.ALREADY_EXISTS]: 409,
-  [Code.ABORTED]: 409,
-  [Code.RESOURCE_EXHAUSTED]: 429,
-  // Not registered, but used by proxies for a client that disconnected.
-  [Code.CANCELLED]: 499,
-  [Code.UNKNOWN]: 500,
-  [Code.INTERNAL]: 500,
-  [Code.DATA_LOSS]: 500,
-  [Code.UNIMPLEMENTED]: 501,
-  [Code.UNAVAILABLE]: 503,
-  [Code.DEADLINE_EXCEEDED]: 504,
-};
-
-export const httpStatus = (code: Code): number => httpStatuses[code];

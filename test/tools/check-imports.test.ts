@@ -28,6 +28,8 @@ test('imports of lower layers pass', (t) => {
     'src/identity/token.ts': `import {\n  has,\n  union,\n} from '../access/capabilities.ts';`,
     'src/base/version.ts': `import manifest from '../../package.json' with { type: 'json' };`,
     'src/store/store.test.ts': `import { facts } from '../../test/data/facts.ts';`,
+    'src/tracing/otlp.ts': `import { trace } from '@opentelemetry/api';\nimport './sampler.ts';`,
+    'src/config.ts': `await import('./tracing/otlp.ts');`,
   });
   assert.deepEqual(result, { status: 0, lines: [] });
 });
@@ -40,12 +42,15 @@ test('each import of a layer that is not below is reported', (t) => {
     'src/pipeline/call.ts': `import { createServer } from 'node:http';\nimport { Server } from '@grpc/grpc-js';`,
     'src/resource/read.ts': `import { request } from '../base/node-http.ts';`,
     'src/store/store.ts': `import '../../test/data/facts.ts';`,
+    'src/main.ts': `import './tracing/otlp.ts';\nimport { trace } from '@opentelemetry/api';`,
     'src/other/file.ts': '',
   });
   assert.equal(result.status, 1);
   assert.deepEqual(result.lines, [
     'src/base/errors.ts: layer base must not import layer pipeline (../pipeline/call.ts)',
     'src/domains/iam/groups.ts: layer domains must not import layer access (../../access/capabilities.ts)',
+    'src/main.ts: layer main must not import layer tracing statically (./tracing/otlp.ts)',
+    'src/main.ts: layer main must not import layer tracing (@opentelemetry/api)',
     'src/oci/blobs.ts: layer oci must not import layer transport (../transport/listener.ts)',
     'src/other/file.ts: other is not a layer; tools/check-imports.ts lists them',
     'src/pipeline/call.ts: layer pipeline must not import layer network (node:http)',

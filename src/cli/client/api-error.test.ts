@@ -9,7 +9,8 @@ import {
   precondition,
   quotaExceeded,
 } from '../../base/errors.ts';
-import { httpStatus, statusJson } from '../../transport/error-status.ts';
+import { httpStatus } from '../../base/http-status.ts';
+import { statusJson } from '../../transport/error-status.ts';
 import { type CliError, ExitCode } from '../exit-codes.ts';
 import { apiError } from './api-error.ts';
 

@@ -31,7 +31,7 @@ export function addConfigShow(config: Command): void {
     }
     for (const warning of found.warnings) err(`wharf: ${warning}\n`);
     // After the table, which helps to find the mistake.
-    configOf(found.written);
+    configOf(found.written, process.env);
   });
 }
 

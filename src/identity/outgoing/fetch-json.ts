@@ -12,6 +12,8 @@ export interface FetchJsonOptions {
   readonly maxBytes?: number;
   /** From the DNS query to the last byte. */
   readonly timeoutMs?: number;
+  /** Added to the request. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface FetchedJson {
@@ -27,11 +29,11 @@ export interface FetchedJson {
  * with status 200 (OpenID Connect Discovery 1.0, section 4.2).
  */
 export async function fetchJson(address: string, options: FetchJsonOptions): Promise<FetchedJson> {
-  const { allowPrivate, maxBytes = 512 * 1024, timeoutMs = 5000 } = options;
+  const { allowPrivate, maxBytes = 512 * 1024, timeoutMs = 5000, headers = {} } = options;
   const url = permittedUrl(address, allowPrivate);
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await get(url, allowPrivate, signal);
+    const response = await get(url, allowPrivate, signal, headers);
     try {
       const text = await readBody(response, maxBytes);
       return { json: parseObject(text), maxAgeMs: maxAge(response.headers['cache-control']) };
@@ -43,13 +45,23 @@ export async function fetchJson(address: string, options: FetchJsonOptions): Pro
   }
 }
 
-async function get(url: URL, allowPrivate: boolean, signal: AbortSignal): Promise<IncomingMessage> {
+async function get(
+  url: URL,
+  allowPrivate: boolean,
+  signal: AbortSignal,
+  added: Readonly<Record<string, string>>,
+): Promise<IncomingMessage> {
   const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
     signal,
     // A new connection that is closed afterwards. The global agent may use a proxy from environment variables.
     agent: false,
     // A compressed response of 500 kB could expand to 500 MB.
-    headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': `wharfinger/${version}` },
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': `wharfinger/${version}`,
+      ...added,
+    },
     lookup: guardedLookup(allowPrivate),
     // Also with NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: the keys decide whose tokens are valid.
     rejectUnauthorized: true,

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
+import type { IncomingTrace } from '../../base/tracing.ts';
 import type { Method } from '../../contract/method.ts';
 import type { RequestRates } from '../../limits/request-rates.ts';
-import type { CallObserver } from '../../pipeline/observe.ts';
+import type { CallObserver, ObservedCall } from '../../pipeline/observe.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Challenges } from '../auth/challenge.ts';
 import type { Credential, ReadCredential } from '../auth/credentials.ts';
@@ -33,6 +34,8 @@ export interface HandlerOptions {
   readonly addressOf: (req: IncomingMessage) => string;
   /** The path of the request before `/v2/`, such as `/wharf`, or an empty text. */
   readonly pathPrefixOf: (req: IncomingMessage) => string;
+  /** The trace that a request is part of. Absent without tracing. */
+  readonly traceOf?: ((req: IncomingMessage) => IncomingTrace | undefined) | undefined;
   /** How long a client may read nothing of a response. */
   readonly stallMs: number;
   readonly formLimits: FormLimits;
@@ -75,6 +78,7 @@ export function createHandler(options: HandlerOptions): Handler {
       challenges.at(req, route, verb, query),
     );
     rates.countIdentity(credential.caller.uid);
+    observer.identified?.(credential.caller.uid);
     const { method } = endpoint;
     const call = { method, ...credential, authorization, now: clock(), db, req, address, query, bodyTimeout };
     return endpoint.handle(call, route);
@@ -104,11 +108,27 @@ export function createHandler(options: HandlerOptions): Handler {
   }
 
   async function serve(req: IncomingMessage, res: ServerResponse, path: string, bodyTimeout: BodyTimeout) {
-    const started = observer.begin();
     const requestId = requestIdOf(req);
     const address = addressOf(req);
     const route = routeOf(path);
     const endpoint = find(route, req.method ?? '');
+    const call = { method: endpoint?.method ?? UNKNOWN_METHOD, wire: 'oci' as const, requestId, peer: { address } };
+    const work = (): Promise<void> => respond(req, res, call, route, endpoint, bodyTimeout);
+    if (!observer.trace) return work();
+    return observer.trace({ ...call, route: httpRoute(req, call.method), trace: options.traceOf?.(req) }, work);
+  }
+
+  async function respond(
+    req: IncomingMessage,
+    res: ServerResponse,
+    call: ObservedCall,
+    route: Route | undefined,
+    endpoint: Endpoint<Route> | undefined,
+    bodyTimeout: BodyTimeout,
+  ): Promise<void> {
+    const started = observer.begin();
+    const { requestId } = call;
+    const { address } = call.peer;
     let cause: unknown;
     const response = await run(req, address, route, endpoint, bodyTimeout).catch((thrown: unknown) => {
       const error = asOciError(thrown);
@@ -124,14 +144,9 @@ export function createHandler(options: HandlerOptions): Handler {
     );
     if (isSent) response.sent?.();
     const status = isSent ? response.status : 408;
-    const call = {
-      method: endpoint?.method ?? UNKNOWN_METHOD,
-      wire: 'oci' as const,
-      requestId,
-      peer: { address },
-    };
     const repository = route && 'name' in route ? { repository: route.name } : {};
-    observer.end(call, codeOf(status), started, { cause, isRoutine: isRoutine(req, status), fields: repository });
+    const fields = repository;
+    observer.end(call, codeOf(status), started, { cause, isRoutine: isRoutine(req, status), status, fields });
   }
 
   return (req, res, bodyTimeout) => {
@@ -151,6 +166,12 @@ function withPrefix(headers: OciResponse['headers'], prefix: string): OciRespons
     ...(location !== undefined && { location: `${prefix}${location}` }),
     ...(link !== undefined && { link: String(link).replace(/^</, `<${prefix}`) }),
   };
+}
+
+/** The template of the contract, because paths contain upload ids. */
+function httpRoute({ method: verb = '' }: IncomingMessage, { routes }: Pick<Method, 'routes'>) {
+  const route = routes.find((candidate) => candidate.verb === verb) ?? routes[0];
+  return { verb, template: route?.template ?? '' };
 }
 
 function wrongVerb(verbs: readonly string[]): OciError {

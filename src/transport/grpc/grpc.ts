@@ -19,6 +19,7 @@ import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { type ClientAddress, type ForwardingHeaders, peerAddress } from '../forwarding.ts';
+import type { ReadIncomingTrace } from '../incoming-trace.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type CollectedList, collectList } from './collected-list.ts';
@@ -52,6 +53,8 @@ export interface GrpcServerOptions {
   /** The age at which a connection is closed, so that even a request that never ends is closed at last. */
   readonly maxConnectionMs?: number;
   readonly clientAddress?: ClientAddress;
+  /** Absent without tracing. */
+  readonly incomingTrace?: ReadIncomingTrace | undefined;
   readonly log: Log;
 }
 
@@ -68,7 +71,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { methods, files, call: dispatch, authenticate, serviceDomain, newRequestId, log } = options;
   const { limits = defaultLimits, unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
   const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
-  const { clientAddress = peerAddress } = options;
+  const { clientAddress = peerAddress, incomingTrace } = options;
   /** Metadata is read only if the headers count. */
   const addressOf = (call: Pick<UnaryCall, 'getPeer' | 'metadata'>): string =>
     clientAddress(withoutPort(call.getPeer()), clientAddress === peerAddress ? {} : forwardingHeaders(call.metadata));
@@ -159,6 +162,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
         address: earlyAddressOf(stream, headers),
         userAgent: headers['user-agent'] ?? '',
       },
+      trace: incomingTrace?.(
+        stream.session?.socket.remoteAddress ?? '',
+        headers.traceparent?.toString(),
+        headers.tracestate?.toString(),
+      ),
       signal: createCancellation().signal,
       read() {
         throw new ApiError(Code.UNAVAILABLE, 'Unavailable: the caller could not be authenticated; try again');
@@ -198,8 +206,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const encode = (message: Message) => (list ? list.end(message) : encodeMessage(method.desc.output, message));
     let response: MaybePromise<Buffer>;
     try {
+      const trace = incomingTrace?.(
+        withoutPort(call.getPeer()),
+        joined(call.metadata, 'traceparent'),
+        joined(call.metadata, 'tracestate'),
+      );
       const incoming = incomingCall(method, call, addressOf(call), requestId, cancellation, setHeader, list?.add);
-      response = chain(dispatch(incoming), encode);
+      response = chain(dispatch(trace ? { ...incoming, trace } : incoming), encode);
       if (!(response instanceof Promise)) send(response);
     } catch (error) {
       fail(error);
@@ -268,10 +281,12 @@ function incomingCall(
 
 const first = (metadata: Metadata, key: string): string | undefined => metadata.get(key)[0]?.toString();
 
+/** Several entries of one name count as a list, as in HTTP. */
+const joined = (metadata: Metadata, key: string): string | undefined => metadata.get(key).join(',') || undefined;
+
 /** The headers of a call by which proxies tell what they know about its client. */
 function forwardingHeaders(metadata: Metadata): ForwardingHeaders {
-  const header = (key: string): string | undefined => metadata.get(key).join(',') || undefined;
-  return { forwarded: header('forwarded'), 'x-forwarded-for': header('x-forwarded-for') };
+  return { forwarded: joined(metadata, 'forwarded'), 'x-forwarded-for': joined(metadata, 'x-forwarded-for') };
 }
 
 function withoutPort(peer: string): string {

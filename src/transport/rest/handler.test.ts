@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { CodeName } from '../../base/errors.ts';
 import { ApiError, Code } from '../../base/errors.ts';
-import { httpStatus } from '../error-status.ts';
+import { httpStatus } from '../../base/http-status.ts';
 import { errorOf, startRestServer } from './server.testing.ts';
 
 test('responds with JSON and its length, and passes on the token and the client', async (t) => {

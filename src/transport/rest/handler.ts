@@ -16,6 +16,7 @@ import { type Cancellation, createCancellation } from '../cancellation.ts';
 import type { ErrorContext } from '../error-status.ts';
 import { statusJson } from '../error-status.ts';
 import { type ClientAddress, peerAddress } from '../forwarding.ts';
+import type { ReadIncomingTrace } from '../incoming-trace.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
 import { type BodyLimits, hasBody, readBody } from './body.ts';
@@ -42,6 +43,8 @@ export interface RestOptions {
   /** Web origins whose pages may call the API; `*` for all. */
   readonly cors: readonly string[];
   readonly clientAddress?: ClientAddress;
+  /** Absent without tracing. */
+  readonly incomingTrace?: ReadIncomingTrace | undefined;
   readonly log: Log;
 }
 
@@ -63,7 +66,7 @@ export function createRestHandler(
     maxBytes: Math.min(maxBodyBytes, publicRequestBytes),
     budget: options.unauthenticated,
   };
-  const { clientAddress = peerAddress } = options;
+  const { clientAddress = peerAddress, incomingTrace } = options;
   const router = createRouter(methods);
   const cors = createCors(options.cors);
   const sendInBatch = createResponseBatch();
@@ -132,6 +135,12 @@ export function createRestHandler(
         address: clientAddress(req.socket.remoteAddress ?? '', req.headers),
         userAgent: req.headers['user-agent'] ?? '',
       },
+      route,
+      trace: incomingTrace?.(
+        req.socket.remoteAddress ?? '',
+        req.headers.traceparent?.toString(),
+        req.headers.tracestate?.toString(),
+      ),
       signal: cancellation.signal,
       setHeader(name, value) {
         headers[name] = value;

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { ApiError, Code, retryAfterOf } from '../../base/errors.ts';
-import { httpStatus } from '../error-status.ts';
+import { httpStatus } from '../../base/http-status.ts';
 
 /** An error whose HTTP status does not follow from its code. */
 class HttpError extends ApiError {
