@@ -32,11 +32,12 @@ import { postgres } from './postgres.ts';
 import { rest } from './rest.ts';
 import { scale } from './scale.ts';
 import { startup } from './startup.ts';
+import { tracing } from './tracing.ts';
 import { workers } from './workers.ts';
 import { writes } from './writes.ts';
 
 const suites: Readonly<Record<string, Suite>> = {
-  ...{ rest, grpc, writes, scale, access, postgres, workers, startup, memory, attack },
+  ...{ rest, grpc, writes, scale, access, postgres, workers, startup, memory, attack, tracing },
 };
 /** Programs that only print their figures, with their arguments. */
 const printingPrograms: Readonly<Record<string, readonly string[]>> = {

@@ -23,11 +23,12 @@ export interface BenchServerOptions {
   readonly databaseUrl?: string | undefined;
   readonly workers?: number;
   readonly execArgv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts a server in a separate process with the default settings. Its log goes to a temporary file. */
 export async function startBenchServer(data: Dataset, options: BenchServerOptions = {}): Promise<BenchServer> {
-  const { databaseUrl, workers, execArgv = [] } = options;
+  const { databaseUrl, workers, execArgv = [], env = {} } = options;
   const log = openSync(join(mkdtempSync(join(tmpdir(), 'wharf-bench-')), 'log'), 'a');
   const child = spawn(process.execPath, [...v8Flags, ...execArgv, PROGRAM, 'serve'], {
     env: {
@@ -36,6 +37,7 @@ export async function startBenchServer(data: Dataset, options: BenchServerOption
       WHARF_DATA: data.dataDir,
       ...(databaseUrl !== undefined && { WHARF_DATABASE_URL: databaseUrl }),
       ...(workers !== undefined && { WHARF_WORKERS: String(workers) }),
+      ...env,
     },
     stdio: ['ignore', 'pipe', log],
   });

@@ -13,7 +13,7 @@ export interface IncomingTrace extends TraceContext {
 }
 
 export interface SpanOptions {
-  readonly kind?: 'server' | 'client';
+  readonly kind?: 'server' | 'client' | undefined;
   readonly attributes?: SpanAttributes;
 }
 
@@ -39,7 +39,7 @@ export interface Span {
 /** Records spans and exports them. A server without tracing has none. */
 export interface Tracing {
   /** Starts the span of a call. */
-  startCall(name: string, options: SpanOptions, parent: IncomingTrace | undefined): Span;
+  startCall(name: string, parent: IncomingTrace | undefined): Span;
   /** Starts a trace of work that a call has caused, with a link to that call. It is recorded if the call was. */
   startCaused(name: string, options: SpanOptions, cause: TraceContext | undefined): Span;
   /** Exports what was recorded, for a limited time. */

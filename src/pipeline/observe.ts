@@ -79,8 +79,9 @@ export function createCallObserver({ log, metrics, tracing }: CallObserverOption
 
 const traceCalls = (tracing: Tracing): Pick<CallObserver, 'trace' | 'identified'> => ({
   trace(call, work) {
-    const options = { kind: 'server' as const, attributes: callAttributes(call) };
-    return runInSpan(tracing.startCall(call.method.id, options, call.trace), work);
+    const span = tracing.startCall(call.method.id, call.trace);
+    if (span.isRecorded) span.set(callAttributes(call));
+    return runInSpan(span, work);
   },
   identified(uid) {
     if (uid !== '') currentSpan()?.set({ 'enduser.id': uid });

@@ -122,9 +122,9 @@ export function createOtlpTracing(settings: TracingSettings, options: OtlpOption
   }
 
   return {
-    startCall(name, options, parent) {
+    startCall(name, parent) {
       if (sampler.isCallRecorded(parent)) {
-        return recorded(start(name, options, parent, true), parent?.tracestate, { left: MAX_STEPS });
+        return recorded(start(name, { kind: 'server' }, parent, true), parent?.tracestate, { left: MAX_STEPS });
       }
       return unrecorded({
         traceId: parent?.traceId ?? ids.generateTraceId(),
