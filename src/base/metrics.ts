@@ -10,7 +10,7 @@ import {
   type Sample,
 } from './instruments.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-import { version } from './version.ts';
+import { commit, version } from './version.ts';
 
 export type DatabaseOperation = 'read' | 'write';
 /** `refused` is a transaction that was rolled back with an ApiError; `error` is a failure of the database. */
@@ -150,9 +150,12 @@ export function createMetrics(): Metrics {
     () => requestsRunning,
   );
   const buildInfo = createGauge(
-    { name: 'wharf_build_info', help: 'Always 1; the labels are the version of the server and of Node.' },
+    {
+      name: 'wharf_build_info',
+      help: 'Always 1; the labels are the version of the server, of Node, and the commit of a release.',
+    },
     () => 1,
-    { aggregator: 'first', labels: { version, node: process.versions.node } },
+    { aggregator: 'first', labels: { version, node: process.versions.node, ...(commit !== undefined && { commit }) } },
   );
 
   const gauges: GaugeDeclaration[] = [deliveriesWaiting];

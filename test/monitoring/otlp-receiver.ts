@@ -31,9 +31,9 @@ export interface OtlpReceiver {
   close(): Promise<void>;
 }
 
-/** The receiver of the OpenTelemetry Collector if WHARF_TEST_COLLECTOR names its program, otherwise one in this process. */
+/** The receiver of the OpenTelemetry Collector if TEST_COLLECTOR names its program, otherwise one in this process. */
 export const startOtlpReceiver = (): Promise<OtlpReceiver> => {
-  const program = process.env.WHARF_TEST_COLLECTOR;
+  const program = process.env.TEST_COLLECTOR;
   return program ? startCollector(program) : startReceiver();
 };
 

@@ -11,7 +11,7 @@ await testWithGoProgram(
   { directory: join(import.meta.dirname, 'collector'), target: '.' },
   async (program) => {
     const { status } = spawnSync(process.execPath, ['--test', join(import.meta.dirname, 'traces.test.ts')], {
-      env: { ...process.env, WHARF_TEST_COLLECTOR: program },
+      env: { ...process.env, TEST_COLLECTOR: program },
       stdio: 'inherit',
     });
     return status === 0;
