@@ -47,7 +47,7 @@ async function create(command: Command, location: string, options: Options): Pro
   // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openUnmigratedStore } = await import('../../store/open.ts');
   const { openFilesystemBlobs } = await import('../../blobs/filesystem.ts');
-  const { registryDirectory } = await import('../../oci/registry.ts');
+  const { registryDirectory } = await import('../../oci/registry-directory.ts');
   const { createBackup } = await import('../../backup/create.ts');
   const { requireOutside } = await import('../../backup/target.ts');
   const { pruneBackups } = await import('../../backup/prune.ts');

@@ -28,7 +28,7 @@ async function restore(command: Command, location: string, options: BackupOption
   // Loaded here so that the other commands start without loading the server.
   const { restoreBackup } = await import('../../backup/restore.ts');
   const { RestoreRefused } = await import('../../backup/restore-refused.ts');
-  const { registryDirectory } = await import('../../oci/registry.ts');
+  const { registryDirectory } = await import('../../oci/registry-directory.ts');
   const terminal = terminalOf(command);
   const progress = startProgress(terminal);
   const manifest = await withTarget(location, async (target) => {

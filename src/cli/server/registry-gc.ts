@@ -10,7 +10,7 @@ import { formatBytes } from '../output/bytes.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { jsonText } from '../output/text.ts';
 import type { Output } from '../settings/config-file.ts';
-import { addStorageOptions, formatBytes, withStorage } from './registry-command.ts';
+import { addStorageOptions, withStorage } from './registry-command.ts';
 import { readServerSettings } from './setting-options.ts';
 
 interface Options {

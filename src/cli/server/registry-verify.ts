@@ -8,7 +8,7 @@ import { optionParser } from '../option-value.ts';
 import { type Terminal, terminalOf } from '../output/terminal.ts';
 import { escapeForTerminal, jsonText } from '../output/text.ts';
 import type { Output } from '../settings/config-file.ts';
-import { addStorageOptions, formatBytes, withStorage } from './registry-command.ts';
+import { addStorageOptions, withStorage } from './registry-command.ts';
 
 interface Options {
   readonly rate?: number;
