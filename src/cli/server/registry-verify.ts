@@ -5,6 +5,7 @@ import { CliError, ExitCode } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
 import { startProgress } from '../imports/progress.ts';
 import { optionParser } from '../option-value.ts';
+import { formatBytes } from '../output/bytes.ts';
 import { type Terminal, terminalOf } from '../output/terminal.ts';
 import { escapeForTerminal, jsonText } from '../output/text.ts';
 import type { Output } from '../settings/config-file.ts';
