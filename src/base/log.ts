@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { type LogOutput, standardErrorOutput } from './log-output.ts';
 import { redact, redactText } from './redact.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -14,16 +15,23 @@ export interface Log {
   error(fields: LogFields, message: string): void;
 }
 
+/** The log of a process, as the program that owns it sees it. */
+export interface ProcessLog extends Log {
+  setLevel(level: LogLevel): void;
+  /** Waits until all lines are written, but no longer than `timeoutMs`. */
+  flush(timeoutMs: number): Promise<void>;
+}
+
 export interface LogOptions {
   readonly level: LogLevel;
   /**
    * Receives one line per call. The default is standard error, because commands print their output to standard output.
    */
-  readonly destination?: { write(line: string): void };
+  readonly destination?: Pick<LogOutput, 'write'> & Partial<LogOutput>;
 }
 
 /** Logs JSON lines with the time in ISO 8601, the level as a word, and secrets redacted. */
-export function createLogger({ level, destination = pino.destination(2) }: LogOptions): Log {
+export function createLogger({ level, destination = standardErrorOutput() }: LogOptions): ProcessLog {
   const logger = pino(
     {
       level,
@@ -40,5 +48,14 @@ export function createLogger({ level, destination = pino.destination(2) }: LogOp
       if (!logger.isLevelEnabled(word)) return;
       logger[word](redact(typeof fields === 'function' ? fields() : fields), redactText(message));
     };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    setLevel: (word) => {
+      logger.level = word;
+    },
+    flush: async (timeoutMs) => destination.flush?.(timeoutMs),
+  };
 }
