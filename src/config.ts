@@ -51,6 +51,8 @@ export interface Setting<T = unknown> {
   readonly default?: string;
   /** Whether errors must not contain the value. The value can also be in a file, which WHARF_<NAME>_FILE names. */
   readonly secret?: true;
+  /** Whether a running server applies a change at SIGHUP. All others need a restart. */
+  readonly reloadable?: true;
   /**
    * Whether an empty value is valid. It counts as unset otherwise: container tools pass unset variables as empty
    * ones.
@@ -58,8 +60,6 @@ export interface Setting<T = unknown> {
   readonly mayBeEmpty?: true;
   /** Whether the settings file may have a list, which is the same as its values separated by commas. */
   readonly list?: true;
-  /** Whether a running server uses a changed value after a reload. */
-  readonly reloadable?: true;
 }
 
 /** All settings of the server. The flag is the variable in lower case: WHARF_TLS_CERT is --tls-cert. */
@@ -71,9 +71,9 @@ export const settings = {
   publicUrl: { variable: 'WHARF_PUBLIC_URL', value: 'url', parse: parseBaseUrl, description: 'the URL by which clients reach this server, if it is not the address to listen on; with a path if a proxy serves it below one' },
   allowedHosts: { variable: 'WHARF_ALLOWED_HOSTS', value: 'list', default: '', list: true, parse: parseHosts, mayBeEmpty: true, description: 'without a public URL, further host names and addresses, separated by commas, that links to this server may contain if a client uses them' },
   serviceDomain: { variable: 'WHARF_SERVICE_DOMAIN', value: 'name', default: 'wharfinger.dev', parse: parseDomain, description: 'the domain in the ErrorInfo of API errors' },
-  logLevel: { variable: 'WHARF_LOG_LEVEL', value: 'level', default: 'info', parse: parseLogLevel, description: 'the log level: debug, info, warn, error or silent' },
-  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: readTextFile, description: 'the certificate chain (PEM); TLS needs it and the private key' },
-  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: readTextFile, description: 'the private key (PEM) of the certificate' },
+  logLevel: { variable: 'WHARF_LOG_LEVEL', value: 'level', default: 'info', parse: parseLogLevel, reloadable: true, description: 'the log level: debug, info, warn, error or silent' },
+  tlsCert: { variable: 'WHARF_TLS_CERT', value: 'file', parse: readTextFile, reloadable: true, description: 'the certificate chain (PEM); TLS needs it and the private key' },
+  tlsKey: { variable: 'WHARF_TLS_KEY', value: 'file', parse: readTextFile, reloadable: true, description: 'the private key (PEM) of the certificate' },
   /** In milliseconds. */
   tlsReload: { variable: 'WHARF_TLS_RELOAD', value: 'time', default: '10s', parse: durationParser('100ms', '1d'), description: 'how often the TLS files are checked for changes' },
   /** In milliseconds. */
@@ -91,6 +91,8 @@ export const settings = {
   /** In bytes. */
   unauthenticatedMemory: { variable: 'WHARF_UNAUTHENTICATED_MEMORY', value: 'size', default: '16MiB', parse: sizeParser('1MiB', '64GiB'), description: 'the maximum memory for requests that are not yet authenticated' },
   workers: { variable: 'WHARF_WORKERS', value: 'number', default: '1', parse: countParser(1, 64), description: 'the number of worker processes' },
+  /** In milliseconds; undefined for the default, which depends on the address to listen on. */
+  drain: { variable: 'WHARF_DRAIN', value: 'time', parse: durationParser('0s', '1h'), description: 'how long a server that stops goes on serving while /readyz fails, so that load balancers notice; by default 0s if the server listens on this machine only, otherwise 5s' },
   /** In milliseconds. */
   requestTimeout: { variable: 'WHARF_REQUEST_TIMEOUT', value: 'time', default: '30s', parse: durationParser('1ms', '1h'), description: 'the timeout of a request' },
   allowPrivateIssuers: { variable: 'WHARF_ALLOW_PRIVATE_ISSUERS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether identities may trust issuers at private addresses, and issuers on this machine by http' },
@@ -112,8 +114,8 @@ export const settings = {
   /** In milliseconds. */
   eventRetention: { variable: 'WHARF_EVENT_RETENTION', value: 'time', default: '30d', parse: durationParser('2d', '3650d'), description: 'how long delivered events and their deliveries are kept' },
   /** Requests per second; undefined for the default, which depends on the address to listen on. */
-  identityRate: { variable: 'WHARF_IDENTITY_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second that one identity may send to one server process; by default unlimited if the server listens on this machine only, otherwise 2000' },
-  addressRate: { variable: 'WHARF_ADDRESS_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the requests per second without a valid token that one address may send to one server process; by default unlimited if the server listens on this machine only, otherwise 500' },
+  identityRate: { variable: 'WHARF_IDENTITY_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), reloadable: true, description: 'the requests per second that one identity may send to one server process; by default unlimited if the server listens on this machine only, otherwise 2000' },
+  addressRate: { variable: 'WHARF_ADDRESS_RATE', value: 'number', parse: orUnlimited(countParser(1, 1_000_000)), reloadable: true, description: 'the requests per second without a valid token that one address may send to one server process; by default unlimited if the server listens on this machine only, otherwise 500' },
   trustedProxies: { variable: 'WHARF_TRUSTED_PROXIES', value: 'networks', default: '', list: true, parse: parseNetworks, mayBeEmpty: true, description: 'addresses and networks, separated by commas, of the proxies whose headers Forwarded and X-Forwarded-For, -Host and -Proto are believed' },
   maxRefreshTokens: { variable: 'WHARF_MAX_REFRESH_TOKENS', value: 'number', default: '100', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the valid refresh tokens of one identity; a further login ends the oldest' },
   maxRegistrations: { variable: 'WHARF_MAX_REGISTRATIONS', value: 'number', default: '1000', parse: orUnlimited(countParser(1, 1_000_000)), description: 'the people who may register in one organization within an hour' },

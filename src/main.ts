@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DescFile } from '@bufbuild/protobuf';
 import { anonymousCaller } from './access/create-caller.ts';
 import { createGrantCache } from './access/grant-cache.ts';
@@ -56,6 +57,7 @@ import { createPipeline } from './pipeline/pipeline.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
 import { createServerAddress, urlOf } from './server-address.ts';
 import { quotaLimitsOf, ratesOf } from './server-limits.ts';
+import { stopTimesOf } from './stop-times.ts';
 import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
 import { adviceFor, isUnavailable } from './store/errors.ts';
 import { createFailureLog } from './store/failure-log.ts';
@@ -88,7 +90,9 @@ export interface Server {
   readonly organization: { readonly uid: string; readonly name: string };
   /** Whether this start created the organization and its owner. */
   readonly firstStart: boolean;
-  /** Waits for running requests, then closes the database. */
+  /** Applies the settings that need no restart. */
+  reload(config: Config): void;
+  /** Drains, waits for running requests, then closes the database. */
   stop(): Promise<void>;
 }
 
@@ -103,6 +107,8 @@ export interface StartOptions {
   readonly publishMetrics?: (own: Metrics) => Pick<Metrics, 'contentType' | 'text'>;
   /** Creates a scheduled backup at this place. Without it there are none. */
   readonly runBackup?: (target: string, signal: AbortSignal) => Promise<void>;
+  /** Waits for the time of the drain. */
+  readonly pause?: (ms: number) => Promise<unknown>;
 }
 
 export type PortPurpose = 'main' | 'operations';
@@ -118,11 +124,13 @@ interface Base {
   readonly port: Port;
   readonly operationsPort: Port | undefined;
   readonly runBackup: StartOptions['runBackup'];
+  readonly pause: (ms: number) => Promise<unknown>;
 }
 
 /** Composes and starts a server. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
   const { log: plainLog = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics } = options;
+  const { pause = sleep } = options;
   const own = createMetrics();
   const metrics = { ...own, ...publishMetrics?.(own) };
   const tracing = await startTracing(config, plainLog, metrics);
@@ -142,7 +150,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
     const database = config.databaseUrl === undefined ? databaseFile(config.data) : 'PostgreSQL';
     try {
-      const base = { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup: options.runBackup };
+      const { runBackup } = options;
+      const base = { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup, pause };
       const observed = instrumentStore(store, metrics, createFailureLog(log, clock, database));
       return await compose(
         base,
@@ -153,7 +162,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
       throw withAdvice(error, database);
     }
   } catch (error) {
-    for (const port of ports) port.close();
+    for (const port of ports) await port.close();
     await tracing?.stop();
     throw error;
   }
@@ -186,7 +195,7 @@ function limitsOf({ maxConnections, maxConnectionsPerAddress, unauthenticatedMem
 
 /** Creates the parts of the server from the database up to the port. Each uses only parts that are created before it. */
 async function compose(base: Base, database: Store): Promise<Server> {
-  const { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup } = base;
+  const { config, log, clock, metrics, tracing, limits, port, operationsPort, runBackup, pause } = base;
   const methods = withV2beta1(methodTable(files));
   const address = createServerAddress(config, port.port, methods);
   const { publicUrl, requestUrl, pathPrefix, clientAddress } = address;
@@ -360,18 +369,31 @@ async function compose(base: Base, database: Store): Promise<Server> {
     operationsUrl,
     organization,
     firstStart,
+    reload(next) {
+      rates.change(ratesOf(next));
+      if (next.tls) tlsFiles?.replace(next.tls);
+    },
     async stop() {
+      const { drainMs, idleMs, requestsMs } = stopTimesOf(config);
+      // Until load balancers notice that the server is not ready, they send requests and open connections.
       readiness.stop();
+      const backupsStopped = backups?.stop();
+      router.drain();
+      if (drainMs > 0) {
+        log.info({ drainMs }, 'draining: serving until load balancers notice that the server is not ready');
+        await pause(drainMs);
+      }
+      await port.close();
+      log.info({}, 'finishing open requests');
+      await router.stop({ idleMs, graceMs: requestsMs });
       tlsFiles?.stop();
       storageGauges.stop();
-      const backupsStopped = backups?.stop();
-      port.close();
-      await router.stop();
-      operationsPort?.close();
-      await operationsRouter?.stop(0);
       await registry.close();
       await delivery.stop();
       await backupsStopped;
+      // Open until now, so that probes see that the server is not ready.
+      await operationsPort?.close();
+      await operationsRouter?.stop({ graceMs: 0 });
       await store.close();
       await tracing?.stop();
       log.info({}, 'stopped');

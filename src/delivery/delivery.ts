@@ -78,7 +78,8 @@ const MIN_WAIT_MS = 10;
 /** The delay of the next poll after the database has failed. */
 const ERROR_WAIT_MS = 5_000;
 const PRUNE_MS = 10 * 60 * 1000;
-const STOP_GRACE_MS = 3000;
+/** How long running requests to sinks may take when the server stops. */
+export const STOP_GRACE_MS = 3000;
 /**
  * The duration of a lease, in timeouts of one attempt. Sending starts no attempt after one timeout, and the last
  * attempt can take another one. The third is for a slow database.

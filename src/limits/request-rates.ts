@@ -17,13 +17,18 @@ export interface RequestRates {
   requireAttempt(address: string): void;
   /** Counts a request that was UNAUTHENTICATED. One with a wrong credential costs more than one without any. */
   countFailure(address: string, hadCredential: boolean): void;
+  /** Uses other rates. A rate that changes counts from zero. */
+  change(rates: Rates): void;
 }
 
-export interface RequestRatesOptions {
+export interface Rates {
   /** Requests per second; Infinity for no limit. */
   readonly perIdentity: number;
   /** Requests without a valid credential per second; Infinity for no limit. */
   readonly perAddress: number;
+}
+
+export interface RequestRatesOptions extends Rates {
   readonly clock: Clock;
   readonly countRefusal: CountRefusal;
 }
@@ -34,18 +39,14 @@ const CAPACITY = 10_000;
 /** What a wrong credential costs, compared to a request without one. Verifying it takes a signature or a database read. */
 const WRONG_CREDENTIAL_COST = 10;
 
-export function createRequestRates({
-  perIdentity,
-  perAddress,
-  clock,
-  countRefusal,
-}: RequestRatesOptions): RequestRates {
+export function createRequestRates({ clock, countRefusal, ...first }: RequestRatesOptions): RequestRates {
+  let { perIdentity, perAddress } = first;
   const limiter = (perSecond: number) =>
     Number.isFinite(perSecond)
       ? createRateLimiter({ perSecond, burstSeconds: BURST_SECONDS, capacity: CAPACITY, clock })
       : undefined;
-  const identities = limiter(perIdentity);
-  const addresses = limiter(perAddress);
+  let identities = limiter(perIdentity);
+  let addresses = limiter(perAddress);
 
   function tooFast(identity: string, delay: number): ApiError {
     countRefusal('identity_rate');
@@ -84,6 +85,11 @@ export function createRequestRates({
     },
     countFailure(address, hadCredential) {
       addresses?.charge(networkOf(address), hadCredential ? WRONG_CREDENTIAL_COST : 1);
+    },
+    change(rates) {
+      if (rates.perIdentity !== perIdentity) identities = limiter(rates.perIdentity);
+      if (rates.perAddress !== perAddress) addresses = limiter(rates.perAddress);
+      ({ perIdentity, perAddress } = rates);
     },
   };
 }

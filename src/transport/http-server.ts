@@ -11,6 +11,9 @@ import type { Limits } from './limits.ts';
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 const requestTimeout = Object.assign(new Error('the request took too long to arrive'), { code: REQUEST_TIMEOUT });
 
+const STOPPING = 'WHARF_STOPPING';
+const stopping = Object.assign(new Error('the server stops'), { code: STOPPING });
+
 /** How long a refused client may take to read the error: closing while it still sends would reset the connection. */
 const LINGER_MS = 1_000;
 
@@ -39,15 +42,20 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Serves HTTP/1.1 on an accepted connection. */
   accept(socket: Socket): void;
-  /** Closes idle connections at once, and each other connection after its current request. */
-  stop(): void;
+  /** Ends each connection after its next response, which says so with `Connection: close`. */
+  drain(): void;
+  /** Closes idle connections at once, and each other connection after the requests that have arrived on it. */
+  close(): void;
+  /** Responds with an error to each request that is still running, and closes its connection. */
+  refuseRunning(): void;
 }
 
 /** An HTTP/1.1 server that does not listen: the connections are passed to `accept`. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { handle, limits, unauthenticated, serviceDomain, newRequestId, hstsSeconds = 0 } = options;
   const connections = new Map<Duplex, Connection>();
-  let isStopping = false;
+  let isDraining = false;
+  let isClosing = false;
 
   const server = createServer(
     {
@@ -86,7 +94,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function start(connection: Connection, req: IncomingMessage, res: ServerResponse): void {
     connection.current = res;
     res.on('close', finished);
-    if (isStopping) res.setHeader('connection', 'close');
+    if (isDraining) announceClose(connection, res);
     if (hstsSeconds > 0 && !isLocalhost(req.headers.host)) {
       res.setHeader('strict-transport-security', `max-age=${hstsSeconds}`);
     }
@@ -143,9 +151,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const connection = connections.get(socket);
     if (connection?.current !== this) return;
     connection.current = undefined;
-    if (isStopping) socket.destroySoon();
     // Not at once, so that a long queue of one connection does not delay the others.
-    else if (connection.waiting.length > 0) setImmediate(startNext, connection);
+    if (connection.waiting.length > 0) setImmediate(startNext, connection);
+    else if (isClosing) socket.destroySoon();
   }
 
   /** Responds to bytes that are not a valid request. */
@@ -169,15 +177,31 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const errorBody = (error: ApiError): string =>
     JSON.stringify(statusJson(error, { domain: undefined, serviceDomain, requestId: newRequestId() }));
 
-  function stop(): void {
-    isStopping = true;
-    for (const [socket, { current }] of connections) {
-      if (current === undefined) (socket as Socket).destroySoon();
-      else if (!current.headersSent) current.setHeader('connection', 'close');
+  /** Node closes the connection after a response with this header. Requests that have arrived behind it come first. */
+  function announceClose({ waiting }: Connection, res: ServerResponse): void {
+    if (waiting.length === 0 && !res.headersSent) res.setHeader('connection', 'close');
+  }
+
+  function drain(): void {
+    isDraining = true;
+    for (const connection of connections.values()) {
+      if (connection.current) announceClose(connection, connection.current);
     }
   }
 
-  return { accept, stop };
+  function close(): void {
+    isClosing = true;
+    drain();
+    for (const [socket, { current, waiting }] of connections) {
+      if (current === undefined && waiting.length === 0) (socket as Socket).destroySoon();
+    }
+  }
+
+  function refuseRunning(): void {
+    for (const [socket, { current }] of connections) if (current) refuse(stopping, socket);
+  }
+
+  return { accept, drain, close, refuseRunning };
 }
 
 /**
@@ -202,6 +226,10 @@ function refusalFor(code: string | undefined, limits: Limits): { status: number;
     case REQUEST_TIMEOUT: {
       const message = 'Deadline exceeded: the request took too long to arrive';
       return { status: 408, reason: new ApiError(Code.DEADLINE_EXCEEDED, message) };
+    }
+    case STOPPING: {
+      const message = 'Unavailable: the server stops and could not finish the request; try again';
+      return { status: 503, reason: new ApiError(Code.UNAVAILABLE, message) };
     }
     default:
       return { status: 400, reason: invalid('request', 'must be well-formed HTTP/1.1') };

@@ -6,8 +6,8 @@ export interface Port {
   readonly port: number;
   /** Passes on all connections, those that are waiting first. */
   serve(accept: (socket: Socket) => void): void;
-  /** Accepts no further connections. */
-  close(): void;
+  /** Accepts no further connections. Resolves when the last one has been passed on. */
+  close(): Promise<void>;
 }
 
 export interface PortOptions {
@@ -36,7 +36,9 @@ export function openPort(
           accept = next;
           for (const socket of waiting.splice(0)) if (!socket.destroyed) accept(socket);
         },
-        close: () => {
+        async close() {
+          // Connections that are established but not yet accepted are reset. Right after polling there are the fewest.
+          await new Promise(setImmediate);
           server.close();
           for (const socket of waiting.splice(0)) socket.destroy();
         },

@@ -266,6 +266,6 @@ test('stop closes the remaining connections after the grace', async (t) => {
   stuck.write(`${GET}\r\n`);
   const ping = assert.rejects(grpcClient(t, address).ping());
   await Promise.all([overHttp.promise, overGrpc.promise]);
-  await stop(1);
+  await stop({ graceMs: 1 });
   await Promise.all([cutOff, ping]);
 });

@@ -11,12 +11,18 @@ import { detectProtocol, type Protocol } from './protocol-detection.ts';
 import type { TlsPair } from './tls-files.ts';
 import { closeUnreadConnections } from './unread-connections.ts';
 
-const STOP_GRACE_MS = 10_000;
+/** How long running requests may take after the port is closed. */
+export const STOP_GRACE_MS = 10_000;
+
+/** How long a client may take to read the error that its request got at the end of the grace. */
+const REFUSED_MS = 500;
 
 export interface ProtocolRouterOptions {
   readonly http: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
   readonly grpc: {
     accept(socket: Socket): void;
+    /** Announces the end of all connections that exist now. */
+    drain(): void;
     /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
     stop(closed: Promise<void>): Promise<void>;
   };
@@ -37,8 +43,17 @@ export interface ProtocolRouter {
   accept(socket: Socket): void;
   /** Uses another certificate for new connections. */
   useCertificate(pair: TlsPair): void;
-  /** Waits for running requests, and closes the remaining connections after the grace. */
-  stop(graceMs?: number): Promise<void>;
+  /** Serves on, also new connections, but asks clients to close theirs: `Connection: close` and GOAWAY. */
+  drain(): void;
+  /** Closes all connections when their requests are answered. No further connection may be passed to `accept`. */
+  stop(options?: RouterStopOptions): Promise<void>;
+}
+
+export interface RouterStopOptions {
+  /** How long connections on which no request is running stay open, for requests that are just arriving. */
+  readonly idleMs?: number;
+  /** How long running requests may take. After it they are answered with an error. */
+  readonly graceMs?: number;
 }
 
 /** Serves HTTP/1.1 and gRPC on the connections of one port. */
@@ -60,6 +75,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   /** Connections whose protocol is not detected yet. */
   const undetected = new Set<Socket>();
   let stopped: Promise<void> | undefined;
+  let isClosing = false;
   let allClosed = (): void => {};
 
   const secure = tls && createTls(tls);
@@ -110,7 +126,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   }
 
   function route(socket: Socket, protocol: Protocol): void {
-    if (stopped) {
+    if (isClosing) {
       socket.destroy();
     } else if (protocol === 'http/1.1') {
       http.accept(socket);
@@ -132,16 +148,27 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     log.debug({ error: error.message }, 'connection failed');
   }
 
-  async function finish(graceMs: number): Promise<void> {
+  function drain(): void {
+    http.drain();
+    grpc.drain();
+  }
+
+  async function finish({ idleMs = 0, graceMs = STOP_GRACE_MS }: RouterStopOptions): Promise<void> {
     const closing = new Promise<void>((resolve) => {
       allClosed = resolve;
       if (open.size === 0) resolve();
     });
+    drain();
+    if (idleMs > 0) await withTimeout(closing, idleMs);
+    isClosing = true;
     for (const socket of undetected) socket.destroy();
-    http.stop();
-    const timer = setTimeout(() => {
-      log.warn({ connections: open.size }, 'closing connections that did not finish in time');
-      for (const socket of open) socket.destroy();
+    http.close();
+    let timer = setTimeout(() => {
+      if (open.size > 0) log.warn({ connections: open.size }, 'closing connections that did not finish in time');
+      http.refuseRunning();
+      timer = setTimeout(() => {
+        for (const socket of open) socket.destroy();
+      }, REFUSED_MS);
     }, graceMs);
     await grpc.stop(closing);
     clearTimeout(timer);
@@ -151,11 +178,23 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   return {
     accept,
     useCertificate: (pair) => secure?.setSecureContext(contextOptions(pair)),
-    stop(graceMs = STOP_GRACE_MS) {
-      stopped ??= finish(graceMs);
+    drain,
+    stop(options = {}) {
+      stopped ??= finish(options);
       return stopped;
     },
   };
 }
 
 const contextOptions = ({ cert, key }: TlsPair) => ({ cert, key, minVersion: 'TLSv1.2' }) as const;
+
+/** Resolves when `promise` does, or after `ms`. */
+function withTimeout(promise: Promise<void>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    void promise.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

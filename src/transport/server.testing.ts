@@ -83,11 +83,11 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   const opened = await openPort({ host: '127.0.0.1', port: options.port ?? 0 });
   const { port } = opened;
   opened.serve(router.accept);
-  const stop: ProtocolRouter['stop'] = (graceMs) => {
+  const stop: ProtocolRouter['stop'] = (stopOptions) => {
     opened.close();
-    return router.stop(graceMs);
+    return router.stop(stopOptions);
   };
-  t.after(() => stop(0));
+  t.after(() => stop({ graceMs: 0 }));
   return { ...router, stop, port, address: `127.0.0.1:${port}` };
 }
 

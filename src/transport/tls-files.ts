@@ -39,6 +39,8 @@ export interface TlsFileWatchOptions {
 export interface TlsFileWatch {
   /** The pair in use. */
   current(): TlsPair;
+  /** Uses a valid pair now, and watches its files. */
+  replace(files: TlsFiles): void;
   stop(): void;
 }
 
@@ -47,7 +49,7 @@ export interface TlsFileWatch {
  * notifications and file times do not show how Kubernetes replaces a mounted secret, by moving a link to its directory.
  */
 export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions): TlsFileWatch {
-  const { certFile, keyFile } = tls;
+  let { certFile, keyFile } = tls;
   let current: TlsPair = tls;
   /** The last problem and the contents that had it. Each is logged once. */
   let reported = '';
@@ -69,11 +71,15 @@ export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions
     // A program that renews the files may have written only one of them yet.
     const problem = tlsPairProblem(read);
     if (problem !== undefined) return report(problem, read.cert + read.key);
-    use(read);
-    current = read;
+    replace(read);
+  }
+
+  function replace(pair: TlsPair): void {
+    use(pair);
+    current = pair;
     reported = '';
     log.info(
-      { certFile, expires: new X509Certificate(read.cert).validToDate.toISOString() },
+      { certFile, expires: new X509Certificate(pair.cert).validToDate.toISOString() },
       'replaced the TLS certificate',
     );
   }
@@ -86,5 +92,12 @@ export function watchTlsFiles({ tls, intervalMs, log, use }: TlsFileWatchOptions
       running = false;
     });
   }, intervalMs).unref();
-  return { current: () => current, stop: () => clearInterval(timer) };
+  return {
+    current: () => current,
+    replace(files) {
+      ({ certFile, keyFile } = files);
+      if (files.cert !== current.cert || files.key !== current.key) replace(files);
+    },
+    stop: () => clearInterval(timer),
+  };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +11,7 @@ const { createGroup, getGroup, listGroups } = GroupsService.method;
 const PAUSE_MS = 100;
 /** A request without a response in this time counts as failed. */
 const TIMEOUT_MS = 30_000;
+const SAMPLE = 100;
 
 export interface LoadOptions {
   /** Where REST clients connect to. */
@@ -22,23 +24,35 @@ export interface LoadOptions {
   readonly grpcClients?: number;
 }
 
+export interface RequestCounts {
+  readonly rest: number;
+  readonly grpc: number;
+}
+
 export interface LoadResult {
-  readonly requests: { readonly rest: number; readonly grpc: number };
+  readonly requests: RequestCounts;
   /** Each response that is not a success, and each connection error. */
   readonly failures: readonly Failure[];
+  /** The ids of the first requests that succeeded. */
+  readonly answered: readonly string[];
   /** Creates that were acknowledged but are missing at the end, or exist twice. */
   readonly wrongCounts: readonly string[];
 }
 
 export interface Failure {
+  readonly requestId: string;
   readonly time: string;
   readonly client: string;
   readonly request: string;
   readonly problem: string;
+  /** Whether the request was sent on an HTTP/1.1 connection that had served one before. */
+  readonly isOnOpenConnection: boolean;
 }
 
 export interface Load {
-  /** What has happened so far. */
+  /** The requests that were sent so far. */
+  readonly counts: RequestCounts;
+  /** The requests that have failed so far. */
   readonly failures: readonly Failure[];
   /** Ends the clients after their current request. */
   stop(): Promise<LoadResult>;
@@ -48,10 +62,10 @@ export interface Load {
 interface LoadClient {
   readonly name: string;
   readonly wire: 'rest' | 'grpc';
-  create(parent: string, name: string): Promise<string>;
-  get(uid: string): Promise<void>;
+  create(requestId: string, parent: string, name: string): Promise<string>;
+  get(requestId: string, uid: string): Promise<void>;
   /** Returns the total. */
-  list(parent: string): Promise<number>;
+  list(requestId: string, parent: string): Promise<number>;
   close(): void;
 }
 
@@ -65,16 +79,22 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
     ),
   ];
   const failures: Failure[] = [];
+  const answered: string[] = [];
   const requests = { rest: 0, grpc: 0 };
   let isStopping = false;
 
-  async function count<T>(client: LoadClient, name: string, send: () => Promise<T>): Promise<T | undefined> {
+  type Send<T> = (requestId: string) => Promise<T>;
+  async function count<T>(client: LoadClient, name: string, send: Send<T>): Promise<T | undefined> {
     requests[client.wire]++;
+    const requestId = randomUUID();
     try {
-      return await send();
+      const result = await send(requestId);
+      if (answered.length < SAMPLE) answered.push(requestId);
+      return result;
     } catch (error) {
       const time = new Date().toISOString();
-      failures.push({ time, client: client.name, request: name, problem: (error as Error).message });
+      const { message: problem, isOnOpenConnection = false } = error as Error & { isOnOpenConnection?: boolean };
+      failures.push({ requestId, time, client: client.name, request: name, problem, isOnOpenConnection });
       return undefined;
     }
   }
@@ -83,13 +103,13 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
   async function run(client: LoadClient, parent: string): Promise<number> {
     let created = 0;
     for (let round = 0; !isStopping; round++) {
-      const uid = await count(client, 'create', () => client.create(parent, `group ${round}`));
+      const uid = await count(client, 'create', (id) => client.create(id, parent, `group ${round}`));
       if (uid !== undefined) created++;
       await delay(Math.random() * PAUSE_MS);
       for (let i = 0; i < 3 && !isStopping; i++) {
-        await count(client, 'get', () => client.get(uid ?? parent));
+        await count(client, 'get', (id) => client.get(id, uid ?? parent));
         await delay(Math.random() * PAUSE_MS);
-        await count(client, 'list', () => client.list(parent));
+        await count(client, 'list', (id) => client.list(id, parent));
         await delay(Math.random() * PAUSE_MS);
       }
     }
@@ -98,37 +118,41 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
 
   const runs = await Promise.all(
     clients.map(async (client, at) => {
-      const parent = await client.create(organization, `load ${Date.now()} ${at}`);
+      const parent = await client.create(randomUUID(), organization, `load ${Date.now()} ${at}`);
       return { client, parent };
     }),
   ).then((ready) => ready.map(({ client, parent }) => ({ client, parent, created: run(client, parent) })));
 
   return {
+    counts: requests,
     failures,
     async stop() {
       isStopping = true;
       const wrongCounts: string[] = [];
+      const reader = restLoadClient('reader', url, token);
       await Promise.all(
         runs.map(async ({ client, parent, created }) => {
           const expected = await created;
-          const found = await count(client, 'list', () => client.list(parent));
-          if (found !== expected) wrongCounts.push(`${client.name}: created ${expected} groups, found ${found}`);
           client.close();
+          const found = await reader.list(randomUUID(), parent);
+          if (found !== expected) wrongCounts.push(`${client.name}: created ${expected} groups, found ${found}`);
         }),
       );
-      return { requests, failures, wrongCounts };
+      reader.close();
+      return { requests, failures, answered, wrongCounts };
     },
   };
 }
 
 function restLoadClient(name: string, url: string, token: string): LoadClient {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  async function send(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
+  async function send(id: string, method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+    const authorization = `Bearer ${token}`;
+    const headers = { authorization, 'x-request-id': id, ...(body && { 'content-type': 'application/json' }) };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    request(`${url}${path}`, { agent, method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }, resolve)
-      .on('error', reject)
-      .end(body && JSON.stringify(body));
+    const sent = request(`${url}${path}`, { agent, method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }, resolve);
+    sent.on('error', (error) => reject(Object.assign(error, { isOnOpenConnection: sent.reusedSocket })));
+    sent.end(body && JSON.stringify(body));
     const response = await promise;
     const received = await text(response);
     if (response.statusCode !== 200) throw new Error(`${response.statusCode} ${received.slice(0, 200)}`);
@@ -137,11 +161,11 @@ function restLoadClient(name: string, url: string, token: string): LoadClient {
   return {
     name,
     wire: 'rest',
-    create: async (parent, groupName) =>
-      String((await send('POST', `/iam/v2/groups/${parent}`, { name: groupName })).uid),
-    get: async (uid) => void (await send('GET', `/iam/v2/groups/${uid}`)),
-    list: async (parent) =>
-      Number((await send('GET', `/iam/v2/groups?uidp.children_of=${parent}&page_size=10`)).totalCount ?? 0),
+    create: async (id, parent, groupName) =>
+      String((await send(id, 'POST', `/iam/v2/groups/${parent}`, { name: groupName })).uid),
+    get: async (id, uid) => void (await send(id, 'GET', `/iam/v2/groups/${uid}`)),
+    list: async (id, parent) =>
+      Number((await send(id, 'GET', `/iam/v2/groups?uidp.children_of=${parent}&page_size=10`)).totalCount ?? 0),
     close: () => agent.destroy(),
   };
 }
@@ -157,11 +181,15 @@ function grpcLoadClient(name: string, url: string, token: string): LoadClient {
   return {
     name,
     wire: 'grpc',
-    create: async (parent, groupName) =>
-      (await withTimeout(client.call(createGroup, { parent, group: { name: groupName } }))).uid,
-    get: async (uid) => void (await withTimeout(client.call(getGroup, { uid }))),
-    list: async (parent) =>
-      Number((await withTimeout(client.call(listGroups, { uidp: { childrenOf: parent }, pageSize: 10 }))).totalCount),
+    create: async (requestId, parent, groupName) => {
+      const request = { parent, group: { name: groupName } };
+      return (await withTimeout(client.call(createGroup, request, { token, requestId }))).uid;
+    },
+    get: async (requestId, uid) => void (await withTimeout(client.call(getGroup, { uid }, { token, requestId }))),
+    list: async (requestId, parent) => {
+      const request = { uidp: { childrenOf: parent }, pageSize: 10 };
+      return Number((await withTimeout(client.call(listGroups, request, { token, requestId }))).totalCount);
+    },
     close: () => client.close(),
   };
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { pollUntil } from './poll-until.ts';
 
@@ -19,6 +20,8 @@ export interface Haproxy {
   readonly url: string;
   /** The address of a frontend that balances connections (`mode tcp`), so that clients see the GOAWAY of a server. */
   readonly tcpUrl: string;
+  /** The messages of HAProxy, such as why it considers a server to be down. */
+  readonly output: readonly string[];
   /** What HAProxy counted for each server. */
   stats(): Promise<readonly ServerStats[]>;
   /** Sends a server no more requests, and waits until it has finished those that it has. */
@@ -57,11 +60,14 @@ export async function startHaproxy(servers: readonly string[]): Promise<Haproxy>
     const child = spawn('haproxy', ['-db', ...files.flatMap((file) => ['-f', file])], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    const output: string[] = [];
+    createInterface({ input: child.stderr }).on('line', (line) => output.push(line));
     const problem = await started(child, socket);
     if (problem === undefined) {
       return {
         url: `http://127.0.0.1:${port}`,
         tcpUrl: `http://127.0.0.1:${tcpPort}`,
+        output,
         stats: () => readStats(socket),
         async drain(server) {
           await setState(socket, server, 'maint');
@@ -78,7 +84,7 @@ export async function startHaproxy(servers: readonly string[]): Promise<Haproxy>
       };
     }
     // Another process may have taken a port in the meantime.
-    if (attempt === START_ATTEMPTS) throw new Error(`HAProxy does not start: ${problem}`);
+    if (attempt === START_ATTEMPTS) throw new Error(`HAProxy does not start: ${[problem, ...output].join('\n')}`);
   }
 }
 
@@ -119,12 +125,8 @@ ${servers.map((address, at) => `  server wharf${at + 1} ${address} track wharf/w
 
 /** Returns why HAProxy has ended, or undefined when it serves. */
 async function started(child: ChildProcess, socket: string): Promise<string | undefined> {
-  let output = '';
-  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-    output = (output + part).slice(-4096);
-  });
   const ended = once(child, 'exit').then(
-    () => output || 'no output',
+    ([code]) => `exit code ${code}`,
     (error: Error) => error.message,
   );
   const serving = pollUntil(

@@ -55,6 +55,8 @@ export interface CallOptions {
   readonly token?: string | undefined;
   /** The method id to call instead of the method's own, such as its v2beta1 id. */
   readonly id?: string;
+  /** The request id that the server uses in its log. */
+  readonly requestId?: string;
 }
 
 const idOf = ({ parent, name }: DescMethodUnary): string => `${parent.typeName}/${name}`;
@@ -150,6 +152,7 @@ export function grpcClient(url: string, defaultToken: string | undefined, option
     call(method, request, options: CallOptions = { token: defaultToken }) {
       const metadata = new Metadata();
       if (options.token !== undefined) metadata.set('authorization', `Bearer ${options.token}`);
+      if (options.requestId !== undefined) metadata.set('x-request-id', options.requestId);
       return new Promise((resolve, reject) => {
         client.makeUnaryRequest(
           `/${options.id ?? idOf(method)}`,

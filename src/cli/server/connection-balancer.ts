@@ -8,7 +8,7 @@ export interface ConnectionBalancer {
   add(backend: Backend): void;
   remove(backend: Backend): void;
   /** Accepts no more connections. */
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** A process that connections are handed over to. */

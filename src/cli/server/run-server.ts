@@ -2,18 +2,20 @@ import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Config } from '../../config.ts';
 import type { PortPurpose, StartOptions } from '../../main.ts';
+import { stopLimitMs, stopTimesOf } from '../../stop-times.ts';
 import { errorMessage, rootCause } from '../error-message.ts';
 import type { StartedServer } from './banner.ts';
 import { collectWhenIdle } from './collect-when-idle.ts';
 import { type Backend, type ConnectionBalancer, createConnectionBalancer } from './connection-balancer.ts';
 import { runBackupProcess } from './run-backup.ts';
-import { stopOnSignals } from './signals.ts';
 import { superviseWorkers, type Worker } from './supervisor.ts';
 import { metricsOfAllWorkers } from './worker-metrics.ts';
-import { forkWorker, openSupervisorPort, reportStart } from './worker-processes.ts';
+import { forkWorker, openSupervisorPort, reportStart, type WorkerProcess } from './worker-processes.ts';
 
 export interface RunningServer {
   readonly started: StartedServer;
+  /** Applies the settings that need no restart. */
+  reload(config: Config): void;
   stop(): Promise<void>;
 }
 
@@ -21,14 +23,14 @@ export interface RunningServer {
 export async function startInProcess(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
   try {
     const { startServer } = await import('../../main.ts');
-    const { url, localUrl, organization, firstStart, stop } = await startServer(config, {
+    const { url, localUrl, organization, firstStart, reload, stop } = await startServer(config, {
       log,
       runBackup: (target, signal) => runBackupProcess(config, target, signal),
       ...options,
     });
     collectWhenIdle();
     if (config.databaseUrl === undefined) reserveDiskLater(config.data, log);
-    return { started: { url, localUrl, organization, firstStart, data: config.data }, stop };
+    return { started: { url, localUrl, organization, firstStart, data: config.data }, reload, stop };
   } catch (error) {
     log.debug({ error }, 'the start failed');
     throw new Error(startFailureMessage(error, config));
@@ -56,11 +58,21 @@ export async function startWorkers(config: Config, log: Log): Promise<RunningSer
     throw new Error(startFailureMessage(error, config));
   });
   const close = (): void => balancers.forEach(({ balancer }) => void balancer.close());
+  const running = new Set<WorkerProcess<StartedServer>>();
+  let isStopping = false;
   const fork = (): Worker<StartedServer> => {
     const ports = Object.fromEntries(balancers.map(({ purpose, balancer }) => [purpose, balancer.port]));
-    const worker = forkWorker<StartedServer>(ports);
+    const backends = new Map<PortPurpose, () => void>();
+    const worker = forkWorker<StartedServer>(ports, (purpose) => backends.get(purpose)?.());
+    running.add(worker);
+    void worker.ended.then(() => running.delete(worker));
     for (const { purpose, balancer } of balancers) {
       const backend: Backend = { handOver: (socket) => worker.handOver(socket, purpose) };
+      // The worker has drained. The others, which stop at the same time, have too.
+      backends.set(purpose, () => {
+        balancer.remove(backend);
+        if (isStopping) void balancer.close();
+      });
       void worker.started.then(
         () => balancer.add(backend),
         () => {},
@@ -70,12 +82,19 @@ export async function startWorkers(config: Config, log: Log): Promise<RunningSer
     return worker;
   };
   try {
-    const { started, stop } = await superviseWorkers({ count: config.workers, fork, log, clock: systemClock });
-    const closeAndStop = (): Promise<void> => {
-      close();
-      return stop();
+    const { started, stop } = await superviseWorkers({
+      ...{ count: config.workers, fork, log, clock: systemClock },
+      stopLimitMs: stopLimitMs(stopTimesOf(config)),
+    });
+    return {
+      started,
+      reload: () => running.forEach((worker) => void worker.reload()),
+      async stop() {
+        isStopping = true;
+        await stop();
+        close();
+      },
     };
-    return { started, stop: closeAndStop };
   } catch (error) {
     close();
     throw error;
@@ -103,17 +122,12 @@ async function openBalancers({ listen, operationsListen }: Config): Promise<read
 }
 
 /** Serves the connections that the supervisor hands over to this worker. */
-export async function runWorker(config: Config, log: Log): Promise<void> {
+export async function startWorker(config: Config, log: Log): Promise<RunningServer> {
   try {
-    const { started, stop } = await startInProcess(config, log, {
-      openPort: openSupervisorPort,
-      publishMetrics: metricsOfAllWorkers,
-    });
-    stopOnSignals({ stop, log, clock: systemClock, process });
-    await reportStart({ started });
+    return await startInProcess(config, log, { openPort: openSupervisorPort, publishMetrics: metricsOfAllWorkers });
   } catch (error) {
     await reportStart({ failed: errorMessage(error) });
-    process.exit(1);
+    return process.exit(1);
   }
 }
 

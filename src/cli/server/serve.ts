@@ -2,17 +2,22 @@ import { url as inspectorUrl } from 'node:inspector';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { flagOf, type Setting, type SettingFlags, type SettingName, settings } from '../../config.ts';
-import { type LoadFlags, loadSettings } from '../../load-settings.ts';
+import { type Config, flagOf, type Setting, type SettingFlags, type SettingName, settings } from '../../config.ts';
+import { type LoadedSettings, type LoadFlags, loadSettings } from '../../load-settings.ts';
 import { addressNotice } from '../../server-address.ts';
 import { secretFileKeyOf, variableOfKey } from '../../setting-sources.ts';
+import { stopLimitMs, stopTimesOf } from '../../stop-times.ts';
 import { addExamples } from '../help.ts';
 import { banner, commandOf } from './banner.ts';
 import { claimData } from './claim-data.ts';
-import { runWorker, startFailureMessage, startInProcess, startWorkers } from './run-server.ts';
+import { createReload } from './reload.ts';
+import { type RunningServer, startFailureMessage, startInProcess, startWorker, startWorkers } from './run-server.ts';
 import { addSettingOptions } from './setting-options.ts';
 import { stopOnSignals } from './signals.ts';
-import { isWorker } from './worker-processes.ts';
+import { startStopLimit } from './stop-limit.ts';
+import { isWorker, reportStart } from './worker-processes.ts';
+
+const SUPERVISOR_MARGIN_MS = 5_000;
 
 export function addServe(program: Command): void {
   const command = addSettingOptions(
@@ -30,7 +35,8 @@ export function addServe(program: Command): void {
 }
 
 async function serve(flags: LoadFlags): Promise<void> {
-  const { config, file, warnings } = await loadSettings(flags, process.env);
+  const loaded = await loadSettings(flags, process.env);
+  const { config } = loaded;
   // Loaded here so that the other commands start without loading the server.
   const { createLogger } = await import('../../base/log.ts');
   const log = createLogger({ level: config.logLevel });
@@ -38,21 +44,47 @@ async function serve(flags: LoadFlags): Promise<void> {
     log.error({ error }, 'crashed');
     process.exit(1);
   });
-  if (isWorker) return runWorker(config, log);
+  // Without a listener, SIGHUP would end the process.
+  let reload = (): void => log.warn({}, 'SIGHUP is ignored until the server has started');
+  process.on('SIGHUP', () => reload());
+  const server = isWorker ? await startWorker(config, log) : await startFirst(flags, loaded, log);
+  const limitStop = (): void => startStopLimit(limitOf(config), log);
+  stopOnSignals({ stop: server.stop, limitStop, log, clock: systemClock, process });
+  reload = createReload({
+    config,
+    load: async () => (await loadSettings(flags, process.env)).config,
+    apply(next) {
+      log.setLevel(next.logLevel);
+      server.reload(next);
+    },
+    log,
+  });
+  if (isWorker) await reportStart({ started: server.started });
+  else process.stdout.write(banner(server.started, commandOf(process.env)));
+}
+
+/** Starts the process that users start: it serves itself, or its workers do. */
+async function startFirst(
+  flags: LoadFlags,
+  { config, file, warnings }: LoadedSettings,
+  log: Log,
+): Promise<RunningServer> {
   if (file !== undefined) log.info({ file }, 'read the settings file');
   for (const warning of warnings) log.warn({}, warning);
   warnAboutStart(flags, log);
   const claim = await claimData(config, log).catch((error: unknown) => {
     throw new Error(startFailureMessage(error, config));
   });
-  const { started, stop } = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
-  const stopAndRelease = (): Promise<void> => stop().finally(claim.release);
-  stopOnSignals({ stop: stopAndRelease, log, clock: systemClock, process });
-  claim.record(started);
-  const notice = addressNotice(config, started.url);
+  const server = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
+  claim.record(server.started);
+  const notice = addressNotice(config, server.started.url);
   if (notice !== undefined) log.warn({}, notice);
-  process.stdout.write(banner(started, commandOf(process.env)));
+  return { ...server, stop: () => server.stop().finally(claim.release) };
 }
+
+/** The supervisor first lets its workers reach their limit, and kills those that do not. */
+const limitOf = (config: Config): number =>
+  stopLimitMs(stopTimesOf(config)) + (config.workers > 1 && !isWorker ? SUPERVISOR_MARGIN_MS : 0);
 
 /** Warns about a way of starting that is valid and yet a mistake. */
 function warnAboutStart(flags: SettingFlags, log: Log): void {

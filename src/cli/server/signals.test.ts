@@ -10,6 +10,7 @@ function createFixture() {
   const exits: number[] = [];
   const lines: string[] = [];
   let stops = 0;
+  let limits = 0;
   let now = 0;
   const process = Object.assign(new EventEmitter(), { exit: (code: number) => void exits.push(code) });
   stopOnSignals({
@@ -18,6 +19,7 @@ function createFixture() {
       return stopping.promise;
     },
     log: createLogger({ level: 'info', destination: { write: (line) => lines.push(line) } }),
+    limitStop: () => void limits++,
     clock: () => now,
     process,
   });
@@ -25,14 +27,14 @@ function createFixture() {
     now = at;
     process.emit(name);
   };
-  return { signal, stopping, exits, lines, stops: () => stops };
+  return { signal, stopping, exits, lines, stops: () => stops, limits: () => limits };
 }
 
 test('the first signal stops gracefully and exits when that is done', async () => {
-  const { signal, stopping, exits, stops } = createFixture();
+  const { signal, stopping, exits, stops, limits } = createFixture();
   signal('SIGTERM', 0);
   await turn();
-  assert.deepEqual([stops(), exits], [1, []]);
+  assert.deepEqual([stops(), limits(), exits], [1, 1, []]);
   stopping.resolve();
   await turn();
   assert.deepEqual(exits, [0]);

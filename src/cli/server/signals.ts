@@ -1,22 +1,28 @@
 import type { EventEmitter } from 'node:events';
 import { constants } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
+import type { ProcessLog } from '../../base/log.ts';
 
 /** With `npm start`, Ctrl-C arrives twice: from the terminal and from npm. A signal within this time is ignored. */
 const DUPLICATE_SIGNAL_MS = 500;
 
+/** How long an exit waits for a reader of the log that is behind. */
+const FLUSH_MS = 500;
+
 export interface StopOptions {
   readonly stop: () => Promise<void>;
-  readonly log: Log;
+  /** Called with the first signal: ends the process if the stop takes too long. */
+  readonly limitStop: () => void;
+  readonly log: ProcessLog;
   readonly clock: Clock;
   /** `process`, except in tests. */
   readonly process: Pick<EventEmitter, 'on'> & { exit(code: number): void };
 }
 
 /** Stops gracefully on the first SIGINT or SIGTERM. Exits immediately on the next. */
-export function stopOnSignals({ stop, log, clock, process }: StopOptions): void {
+export function stopOnSignals({ stop, limitStop, log, clock, process }: StopOptions): void {
   let stoppingSince: number | undefined;
+  const exit = (code: number): void => void log.flush(FLUSH_MS).then(() => process.exit(code));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (stoppingSince !== undefined) {
@@ -24,12 +30,13 @@ export function stopOnSignals({ stop, log, clock, process }: StopOptions): void 
         return;
       }
       stoppingSince = clock();
-      log.info({ signal }, 'stopping: finishing open requests');
+      limitStop();
+      log.info({ signal }, 'stopping: a second signal ends the server at once');
       stop().then(
-        () => process.exit(0),
+        () => exit(0),
         (error: unknown) => {
           log.error({ error }, 'could not stop cleanly');
-          process.exit(1);
+          exit(1);
         },
       );
     });

@@ -8,6 +8,8 @@ interface FakeWorker extends Worker<string> {
   start(): void;
   fail(reason: string): void;
   end(how: string): void;
+  /** Makes the worker ignore `stop`. */
+  block(): void;
   readonly stops: () => number;
 }
 
@@ -21,6 +23,7 @@ function createFixture(count: number) {
     const started = Promise.withResolvers<string>();
     const ended = Promise.withResolvers<string>();
     let stops = 0;
+    let isBlocked = false;
     const worker: FakeWorker = {
       pid: workers.length,
       started: started.promise,
@@ -33,8 +36,12 @@ function createFixture(count: number) {
       end: (how) => ended.resolve(how),
       stop: () => {
         stops++;
-        ended.resolve('exit code 0');
+        if (!isBlocked) ended.resolve('exit code 0');
       },
+      block: () => {
+        isBlocked = true;
+      },
+      kill: () => ended.resolve('SIGKILL'),
       stops: () => stops,
     };
     workers.push(worker);
@@ -45,6 +52,7 @@ function createFixture(count: number) {
     fork,
     log: createLogger({ level: 'info', destination: { write: (line) => lines.push(line) } }),
     clock: () => now,
+    stopLimitMs: 28_000,
     pause: async (ms) => pauses.push(ms),
   });
   return { supervisor, workers, pauses, lines, advance: (ms: number) => (now += ms) };
@@ -99,4 +107,14 @@ test('a stop ends every worker and starts no other', async () => {
     workers.map(({ stops }) => stops()),
     [1, 1],
   );
+});
+
+test('a worker that does not stop in time is killed', async () => {
+  const { supervisor, workers, pauses, lines } = createFixture(2);
+  workers[0]?.start();
+  const { stop } = await supervisor;
+  workers[1]?.block();
+  await stop();
+  assert.deepEqual(pauses, [28_000]);
+  assert.match(lines.at(-1) ?? '', /"pid":1,.*could not stop in time/);
 });

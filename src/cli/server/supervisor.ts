@@ -11,6 +11,7 @@ export interface Worker<T> {
   readonly ended: Promise<string>;
   /** Requests a graceful stop. */
   stop(): void;
+  kill(): void;
 }
 
 export interface SupervisorOptions<T> {
@@ -18,6 +19,8 @@ export interface SupervisorOptions<T> {
   readonly fork: () => Worker<T>;
   readonly log: Log;
   readonly clock: Clock;
+  /** After this time, workers that are still stopping are killed. */
+  readonly stopLimitMs: number;
   /** Waits, unless the signal aborts. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
@@ -39,7 +42,7 @@ const wait = (ms: number, signal: AbortSignal): Promise<unknown> => sleep(ms, un
  * creates the organization and the keys. Rejects when it fails to start.
  */
 export async function superviseWorkers<T>(options: SupervisorOptions<T>): Promise<Supervisor<T>> {
-  const { count, fork, log, clock, pause = wait } = options;
+  const { count, fork, log, clock, stopLimitMs, pause = wait } = options;
   const running = new Set<Worker<T>>();
   const stopping = new AbortController();
 
@@ -69,6 +72,14 @@ export async function superviseWorkers<T>(options: SupervisorOptions<T>): Promis
     }
   }
 
+  /** For workers whose event loop is blocked, so that they do not even notice the signal. */
+  function killRunning(): void {
+    for (const worker of running) {
+      log.error({ pid: worker.pid }, 'worker could not stop in time: it is killed');
+      worker.kill();
+    }
+  }
+
   const first = launch();
   const started = await first.started;
   const workers = Array.from({ length: count }, (_, index) => keepRunning(index, index === 0 ? first : undefined));
@@ -77,7 +88,10 @@ export async function superviseWorkers<T>(options: SupervisorOptions<T>): Promis
     async stop() {
       stopping.abort();
       for (const worker of running) worker.stop();
+      const finished = new AbortController();
+      void pause(stopLimitMs, finished.signal).then(killRunning, () => {});
       await Promise.all(workers);
+      finished.abort();
     },
   };
 }

@@ -14,10 +14,15 @@ const PORT_VARIABLES = { main: 'WHARF_WORKER_PORT', operations: 'WHARF_WORKER_OP
 /** Sent by the supervisor with the socket of a connection. The worker acknowledges the number of the connection. */
 type Handover = { readonly connection: number; readonly purpose: PortPurpose };
 type Acknowledgement = { readonly acknowledged: number };
+/** Sent by a worker that stops. The supervisor hands over no more connections and responds with `portClosed`. */
+type ClosePort = { readonly closePort: PortPurpose };
+type PortClosed = { readonly portClosed: PortPurpose };
 /** Sent by a worker once. */
 type StartResult<T> = { readonly started: T } | { readonly failed: string };
 
 export interface WorkerProcess<T> extends Worker<T> {
+  /** Makes the worker read its settings again. */
+  reload(): void;
   handOver(socket: Socket, purpose: PortPurpose): void;
 }
 
@@ -26,7 +31,10 @@ let connections = 0;
 const relayMetrics = createMetricsRelay(() => Object.values(cluster.workers ?? {}).filter((one) => one !== undefined));
 
 /** Starts a worker: a process with the command line and the V8 flags of this one. */
-export function forkWorker<T>(ports: Readonly<Partial<Record<PortPurpose, number>>>): WorkerProcess<T> {
+export function forkWorker<T>(
+  ports: Readonly<Partial<Record<PortPurpose, number>>>,
+  closePort: (purpose: PortPurpose) => void,
+): WorkerProcess<T> {
   const worker = cluster.fork({
     [PORT_VARIABLES.main]: ports.main,
     ...(ports.operations !== undefined && { [PORT_VARIABLES.operations]: ports.operations }),
@@ -35,10 +43,15 @@ export function forkWorker<T>(ports: Readonly<Partial<Record<PortPurpose, number
   const ended = Promise.withResolvers<string>();
   const unacknowledged = new Map<number, Socket>();
   const release = (socket: Socket | undefined): void => void socket?.destroy();
-  worker.on('message', (message: StartResult<T> | Acknowledgement | object) => {
+  worker.on('message', (message: StartResult<T> | Acknowledgement | ClosePort | object) => {
     if ('acknowledged' in message) {
       release(unacknowledged.get(message.acknowledged));
       unacknowledged.delete(message.acknowledged);
+    }
+    if ('closePort' in message) {
+      closePort(message.closePort);
+      // After the connections that were handed over before: messages arrive in their order.
+      if (worker.isConnected()) worker.send({ portClosed: message.closePort } satisfies PortClosed);
     }
     if ('failed' in message) started.reject(new Error(message.failed));
     if ('started' in message) started.resolve(message.started);
@@ -56,6 +69,8 @@ export function forkWorker<T>(ports: Readonly<Partial<Record<PortPurpose, number
     started: started.promise,
     ended: ended.promise,
     stop: () => void worker.process.kill('SIGTERM'),
+    kill: () => void worker.process.kill('SIGKILL'),
+    reload: () => void worker.process.kill('SIGHUP'),
     handOver(socket, purpose) {
       const connection = ++connections;
       unacknowledged.set(connection, socket);
@@ -82,5 +97,12 @@ export const openSupervisorPort = async (purpose: PortPurpose): Promise<Port> =>
       if (socket) accept(Object.assign(socket, { allowHalfOpen: true }));
     });
   },
-  close() {},
+  close: () =>
+    new Promise((resolve) => {
+      process.on('message', (message: PortClosed | object) => {
+        if ('portClosed' in message && message.portClosed === purpose) resolve();
+      });
+      if (process.connected) process.send?.({ closePort: purpose } satisfies ClosePort);
+      else resolve();
+    }),
 });

@@ -1,4 +1,10 @@
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import type { DescFile, Message } from '@bufbuild/protobuf';
 import {
@@ -60,9 +66,16 @@ export interface GrpcServerOptions {
 
 export interface GrpcServer {
   accept(socket: Socket): void;
+  /**
+   * Reports NOT_SERVING, and announces the end of all connections that exist now (GOAWAY). Calls go on: a client opens
+   * another connection for new ones.
+   */
+  drain(): void;
   /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
   stop(closed: Promise<void>): Promise<void>;
 }
+
+const MAX_STREAM_ID = 2 ** 31 - 1;
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
@@ -227,10 +240,26 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       .catch(fail);
   }
 
+  /** Connections whose clients do not know yet that they should open another. */
+  const unannounced = new Set<ServerHttp2Session>();
+  http2ServerOf(server).on('session', (session) => {
+    unannounced.add(session);
+    session.once('close', () => unannounced.delete(session));
+  });
+
+  function drain(): void {
+    health.stop();
+    // With the highest id, streams that the client opens before it has read the frame are served: RFC 9113 section 6.8.
+    for (const session of unannounced)
+      if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, MAX_STREAM_ID);
+    unannounced.clear();
+  }
+
   return {
     accept: connections.injectConnection,
+    drain,
     async stop(closed) {
-      health.stop();
+      drain();
       guard.stop();
       // Its callback is not awaited: it is sometimes never called when a client disconnects at this moment.
       server.tryShutdown(() => {});

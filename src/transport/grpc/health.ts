@@ -38,9 +38,13 @@ export function addHealth(server: Server, serviceNames: Iterable<string>): { sto
     else respond({ code: Code.NOT_FOUND, details: 'Not found: this server has no such service' });
   };
   const watch = (call: ServerWritableStream<HealthCheckRequest, HealthCheckResponse>): void => {
+    call.write(responseFor(call.request.service));
+    if (!isServing) {
+      call.end();
+      return;
+    }
     watchers.add(call);
     call.on('cancelled', () => watchers.delete(call));
-    call.write(responseFor(call.request.service));
   };
   const list = (_: unknown, respond: sendUnaryData<HealthListResponse>): void => {
     const statuses = Object.fromEntries([...names].map((name) => [name, responseFor(name)]));
@@ -59,6 +63,7 @@ export function addHealth(server: Server, serviceNames: Iterable<string>): { sto
         watcher.write(responseFor(watcher.request.service));
         watcher.end();
       }
+      watchers.clear();
     },
   };
 }
