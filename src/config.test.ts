@@ -46,6 +46,7 @@ test('settings have defaults', () => {
     maxConnectionsPerAddress: 5_000,
     unauthenticatedMemory: 16 * 1024 ** 2,
     workers: 1,
+    drain: undefined,
     requestTimeout: 30_000,
     allowPrivateIssuers: false,
     maxTokenLifetime: 7 * 24 * 60 * 60 * 1000,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import { get as getSecure } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -261,11 +262,77 @@ test('stop closes the remaining connections after the grace', async (t) => {
       return new Promise(() => {});
     },
   });
-  const stuck = (await open(t, port)).resume();
-  const cutOff = once(stuck, 'close');
+  const stuck = await open(t, port);
   stuck.write(`${GET}\r\n`);
+  const refusal = text(stuck);
   const ping = assert.rejects(grpcClient(t, address).ping());
   await Promise.all([overHttp.promise, overGrpc.promise]);
   await stop({ graceMs: 1 });
-  await Promise.all([cutOff, ping]);
+  assert.match(await refusal, /^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"Unavailable: the server stops /s);
+  await ping;
+});
+
+for (const tls of [false, true]) {
+  test(`a drain ends connections after a response, and serves new ones: ${tls ? 'TLS' : 'plaintext'}`, async (t) => {
+    const { port, drain } = await startServer(t, { tls });
+    const connection = async (protocol: string) => {
+      const options = { port, host: '127.0.0.1', ca: tlsPair.cert, ALPNProtocols: [protocol] };
+      const socket = tls ? connectTls(options) : await open(t, port);
+      t.after(() => socket.destroy());
+      if (tls) await once(socket, 'secureConnect');
+      return socket;
+    };
+    const idle = await connection('http/1.1');
+    idle.write(`${GET}\r\n`);
+    const [first] = (await once(idle, 'data')) as [Buffer];
+    assert.doesNotMatch(first.toString(), /connection: close/i);
+    const scheme = tls ? 'https' : 'http';
+    const http2Socket = await connection('h2');
+    const session = connectHttp2(`${scheme}://localhost:${port}`, { createConnection: () => http2Socket });
+    t.after(() => session.destroy());
+    await once(session, 'remoteSettings');
+
+    const goaway = once(session, 'goaway');
+    drain();
+    // The highest stream id: calls that the client has already sent are served.
+    const [code, lastStreamId] = await goaway;
+    assert.deepEqual([code, lastStreamId], [0, 2 ** 31 - 1]);
+    const fresh = await connection('http/1.1');
+    for (const socket of [idle, fresh]) {
+      socket.write(`${GET}\r\n`);
+      assert.match(await text(socket), /^HTTP\/1\.1 200 OK.*\r\nconnection: close\r\n.*hello$/is);
+    }
+    assert.equal(await grpcClient(t, `localhost:${port}`, { tls }).ping(), 'pong');
+  });
+}
+
+test('requests that were pipelined before a drain are all answered', async (t) => {
+  const responses: ServerResponse[] = [];
+  const { port, drain, stop } = await startServer(t, { http: (_, res) => responses.push(res) });
+  const socket = await open(t, port);
+  socket.write(`${GET}\r\n${GET}\r\n${GET}\r\n`);
+  const received = text(socket);
+  while (responses.length === 0) await new Promise(setImmediate);
+  drain();
+  const stopped = stop();
+  for (let i = 0; i < 3; i++) {
+    while (responses.length === i) await new Promise(setImmediate);
+    responses[i]?.end(`response ${i}`);
+  }
+  const all = await received;
+  assert.deepEqual(
+    all.match(/response \d|connection: close/g),
+    ['response 0', 'response 1', 'connection: close', 'response 2'],
+    all,
+  );
+  await stopped;
+});
+
+test('a stop gives requests that are just arriving time on open connections', async (t) => {
+  const { port, stop } = await startServer(t);
+  const unused = await open(t, port);
+  const stopped = stop({ idleMs: 60_000 });
+  unused.write(`${GET}\r\n`);
+  assert.match(await text(unused), /hello$/);
+  await stopped;
 });

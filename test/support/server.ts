@@ -26,6 +26,7 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly limits?: StartOptions['limits'];
+  readonly pause?: StartOptions['pause'];
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -37,7 +38,7 @@ export async function startTestServer(database: Database, options: TestServerOpt
 
 /** Starts a server in this process on a free port, on existing data. */
 export async function startServerOn(dataLocation: DataLocation, options: TestServerOptions = {}): Promise<TestServer> {
-  const { env = {}, clock, log = silentLog, limits } = options;
+  const { env = {}, clock, log = silentLog, limits, pause } = options;
   const flags = {
     listen: env.WHARF_LISTEN ?? '127.0.0.1:0',
     data: dataLocation.dataDir,
@@ -47,6 +48,7 @@ export async function startServerOn(dataLocation: DataLocation, options: TestSer
     log,
     ...(clock && { clock }),
     ...(limits && { limits }),
+    ...(pause && { pause }),
   });
   const stop = () => server.stop();
   return {
