@@ -213,6 +213,19 @@ test('stop waits for a running request, closes idle connections at once and acce
   await stopped;
 });
 
+test('stop does not wait for a client that ends during the TLS handshake', async (t) => {
+  const limits = { ...defaultLimits, headersMs: 600_000 };
+  const { port, stop } = await startServer(t, { tls: true, limits });
+  const silent = await open(t, port);
+  const closed = once(silent.resume(), 'close');
+  // It knows the certificate already, but the server does not know yet that the handshake is complete.
+  const quick = connectTls({ port, host: '127.0.0.1', ca: tlsPair.cert });
+  await once(quick, 'secureConnect');
+  quick.destroy();
+  await stop({ graceMs: 600_000 });
+  await closed;
+});
+
 test('stop does not cut off a response that is still being sent', async (t) => {
   const size = 32 << 20;
   const sending = Promise.withResolvers<void>();

@@ -74,6 +74,8 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
   const unreadTimer = closeUnreadConnections(open, limits.unreadMs, log);
   /** Connections whose protocol is not detected yet. */
   const undetected = new Set<Socket>();
+  /** Connections in a TLS handshake, by address and port: Node does not say which connection a TLS socket is for. */
+  const handshaking = new Map<string, Socket>();
   let stopped: Promise<void> | undefined;
   let isClosing = false;
   let allClosed = (): void => {};
@@ -87,8 +89,14 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     }
     open.add(socket);
     watch(socket);
-    if (secure) secure.emit('connection', socket);
-    else routeByFirstBytes(socket);
+    if (!secure) {
+      routeByFirstBytes(socket);
+      return;
+    }
+    const client = clientOf(socket);
+    handshaking.set(client, socket);
+    socket.once('close', () => handshaking.delete(client));
+    secure.emit('connection', socket);
   }
 
   /** Only for handshakes: it does not listen itself. */
@@ -107,6 +115,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
       socket.destroy();
     });
     return server.on('secureConnection', (socket: TLSSocket) => {
+      handshaking.delete(clientOf(socket));
       watch(socket);
       if (socket.alpnProtocol) route(socket, socket.alpnProtocol as Protocol);
       else routeByFirstBytes(socket);
@@ -161,7 +170,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     drain();
     if (idleMs > 0) await withTimeout(closing, idleMs);
     isClosing = true;
-    for (const socket of undetected) socket.destroy();
+    for (const socket of [...undetected, ...handshaking.values()]) socket.destroy();
     http.close();
     let timer = setTimeout(() => {
       if (open.size > 0) log.warn({ connections: open.size }, 'closing connections that did not finish in time');
@@ -187,6 +196,8 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
 }
 
 const contextOptions = ({ cert, key }: TlsPair) => ({ cert, key, minVersion: 'TLSv1.2' }) as const;
+
+const clientOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Resolves when `promise` does, or after `ms`. */
 function withTimeout(promise: Promise<void>, ms: number): Promise<void> {
