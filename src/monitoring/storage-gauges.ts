@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { Sample } from '../base/instruments.ts';
 import type { Log } from '../base/log.ts';
 import type { GaugeDeclaration } from '../base/metrics.ts';
 import type { Store } from '../store/store.ts';
-import { readStorageStatistics, type StorageStatistics } from './storage-statistics.ts';
+import { createBackgroundReader } from './background-reader.ts';
+import { countBlobs, readStorageStatistics } from './storage-statistics.ts';
 
 export interface StorageGaugesOptions {
   readonly store: Store;
@@ -19,10 +19,6 @@ export interface StorageGauges {
   stop(): void;
 }
 
-/** How long statistics are used before they are read again. */
-const AGE_MS = 60_000;
-/** How long the first collection of metrics waits for statistics. Later ones use those that there are. */
-const FIRST_WAIT_MS = 500;
 /** The most organizations with gauges of their own: each has about ten series, which all cost memory in Prometheus. */
 const MAX_ORGANIZATIONS = 500;
 
@@ -33,46 +29,38 @@ const MAX_ORGANIZATIONS = 500;
 export function createStorageGauges(options: StorageGaugesOptions): StorageGauges {
   const { store, clock, log, byOrganization } = options;
   const stopping = new AbortController();
-  const statisticsOptions = { maxOrganizations: byOrganization ? MAX_ORGANIZATIONS : 0, stopping: stopping.signal };
-  let statistics: (StorageStatistics & { readonly time: number }) | undefined;
-  let reading: Promise<void> | undefined;
+  const { signal } = stopping;
+  const onFailure = (error: unknown): void => {
+    if (!signal.aborted) log.warn({ error }, 'cannot read the statistics of the storage');
+  };
+  const maxOrganizations = byOrganization ? MAX_ORGANIZATIONS : 0;
+  const statistics = createBackgroundReader(
+    () => readStorageStatistics(store, { maxOrganizations, stopping: signal }),
+    { clock, onFailure },
+  );
+  // On their own, because counting them can take minutes.
+  const blobs = createBackgroundReader(() => countBlobs(store.reader, signal), { clock, onFailure });
 
-  async function read(): Promise<void> {
-    try {
-      const time = clock();
-      statistics = { ...(await readStorageStatistics(store, statisticsOptions)), time };
-    } catch (error) {
-      if (!stopping.signal.aborted) log.warn({ error }, 'cannot read the statistics of the storage');
-    }
-  }
-
-  async function current(): Promise<NonNullable<typeof statistics>> {
-    const isOld = statistics === undefined || clock() - statistics.time >= AGE_MS;
-    if (isOld && !stopping.signal.aborted) {
-      reading ??= read().finally(() => {
-        reading = undefined;
-      });
-      if (!statistics) await Promise.race([reading, delay(FIRST_WAIT_MS, undefined, { ref: false })]);
-    }
-    if (!statistics) throw new Error('the statistics of the storage are being read');
-    return statistics;
-  }
-
-  const gauge = (
-    name: string,
-    help: string,
-    value: (of: NonNullable<typeof statistics>) => number | readonly Sample[],
-  ): GaugeDeclaration => ({ name, help, isShared: true, read: async () => value(await current()) });
+  const declare =
+    <T>(read: () => Promise<T>) =>
+    (name: string, help: string, value: (of: T) => number | readonly Sample[]): GaugeDeclaration => ({
+      name,
+      help,
+      isShared: true,
+      read: async () => value(await read()),
+    });
+  const gauge = declare(async () => (await statistics()).value);
+  const blobGauge = declare(async () => (await blobs()).value);
 
   const gauges = [
     gauge('wharf_resources', 'Resources, by kind.', ({ resources }) => byKind(resources)),
     gauge('wharf_organizations', 'Organizations.', ({ organizations }) => organizations),
     gauge('wharf_database_size_bytes', 'Bytes of the database on disk.', ({ databaseBytes }) => databaseBytes),
-    gauge('wharf_registry_blobs', 'Blobs that repos have, each counted once.', ({ blobs }) => blobs.count),
-    gauge(
+    blobGauge('wharf_registry_blobs', 'Blobs that repos have, each counted once.', ({ count }) => count),
+    blobGauge(
       'wharf_registry_blob_bytes',
       'Bytes of the blobs that repos have, each counted once.',
-      ({ blobs }) => blobs.bytes,
+      ({ bytes }) => bytes,
     ),
     gauge('wharf_registry_uploads', 'Unfinished uploads of blobs.', ({ uploads }) => uploads.count),
     gauge(
@@ -85,10 +73,10 @@ export function createStorageGauges(options: StorageGaugesOptions): StorageGauge
       'Events for which no deliveries were created yet.',
       ({ eventsWaiting }) => eventsWaiting,
     ),
-    gauge(
+    declare(async () => timesOf({ statistics: await statistics(), blobs: await blobs().catch(() => undefined) }))(
       'wharf_storage_statistics_timestamp_seconds',
-      'When reading the statistics of the storage began, which these gauges show.',
-      ({ time }) => time / 1000,
+      'When reading the numbers began that the gauges of the storage show.',
+      (samples) => samples,
     ),
   ];
   const organizationGauges = [
@@ -107,6 +95,9 @@ export function createStorageGauges(options: StorageGaugesOptions): StorageGauge
     stop: () => stopping.abort(),
   };
 }
+
+const timesOf = (parts: Record<string, { readonly time: number } | undefined>): Sample[] =>
+  Object.entries(parts).flatMap(([part, read]) => (read ? [{ labels: { part }, value: read.time / 1000 }] : []));
 
 const byKind = (resources: ReadonlyMap<string, number>, labels: Record<string, string> = {}): Sample[] =>
   [...resources].map(([kind, value]) => ({ labels: { ...labels, kind }, value }));

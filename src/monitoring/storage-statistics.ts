@@ -6,13 +6,11 @@ import { find } from '../resource/read.ts';
 import { batchPlaceholders, parameterBatches } from '../store/parameter-batches.ts';
 import type { Reader, Row, Store } from '../store/store.ts';
 
-/** What a database holds. */
+/** What a database holds, without its blobs. */
 export interface StorageStatistics {
   readonly databaseBytes: number;
   readonly organizations: number;
   readonly resources: ReadonlyMap<string, number>;
-  /** The blobs that repos have, each counted once, whichever repos and organizations have it. */
-  readonly blobs: BlobStatistics;
   /** `bytes` is what the uploads have reserved of the storage quota. */
   readonly uploads: BlobStatistics;
   /** Events for which no deliveries were created yet. */
@@ -64,7 +62,7 @@ const EVENTS_WAITING = `SELECT count(*) AS n FROM (
 
 /**
  * Reads what a database holds, with bounded statements and pauses between them. Sizes of resources come from the listing
- * index, which counts them. Blobs are counted one by one: a million takes some minutes.
+ * index, which counts them.
  */
 export async function readStorageStatistics(store: Store, options: StatisticsOptions): Promise<StorageStatistics> {
   const db = store.reader;
@@ -81,7 +79,6 @@ export async function readStorageStatistics(store: Store, options: StatisticsOpt
     databaseBytes: await store.size(),
     organizations,
     resources,
-    blobs: await countBlobs(db, options.stopping),
     uploads: { count: Number(uploads?.count ?? 0), bytes: Number(uploads?.bytes ?? 0) },
     eventsWaiting: (await db.get<{ n: number }>(EVENTS_WAITING))?.n ?? 0,
     byOrganization,
@@ -137,8 +134,12 @@ async function readOrganization(db: Reader, uid: Uid, sizes: readonly SizeRow[])
   return { uid, name, resources, storageBytes };
 }
 
-/** Pages of rows and not of digests: a blob that many repos have would make a page of any length. */
-async function countBlobs(db: Reader, stopping: AbortSignal): Promise<BlobStatistics> {
+/**
+ * Counts the blobs that repos have, each once, whichever repos and organizations have it. It reads one row after the
+ * other: a million takes some minutes. Pages of rows and not of digests, because a blob that many repos have would make
+ * a page of any length.
+ */
+export async function countBlobs(db: Reader, stopping: AbortSignal): Promise<BlobStatistics> {
   const readPage = paced(stopping, (after: string) => db.all<{ digest: string; size: number }>(BLOB_PAGE, after));
   let count = 0;
   let bytes = 0;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -10,6 +11,7 @@ import { buildImage, pushImage } from '../support/oci-client.ts';
 import { createOciFixture } from '../support/oci-fixture.ts';
 import { pollUntil } from '../support/poll-until.ts';
 import { promtool, promtoolSkip } from '../support/promtool.ts';
+import { startTestServer } from '../support/server.ts';
 import { alertRules, dashboardExpressions, metricNamesIn, namesIn } from './metric-names.ts';
 
 const readMetrics = async (url: string): Promise<string> => (await fetch(`${url}/metrics`)).text();
@@ -20,7 +22,13 @@ function seriesValue(metrics: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length));
 }
 
-const statisticsTime = (metrics: string) => seriesValue(metrics, 'wharf_storage_statistics_timestamp_seconds');
+/** When the older of the two parts of the statistics was read. */
+const statisticsTime = (metrics: string) =>
+  Math.min(
+    ...['statistics', 'blobs'].map(
+      (part) => seriesValue(metrics, `wharf_storage_statistics_timestamp_seconds{part="${part}"}`) ?? 0,
+    ),
+  );
 const cpuSeconds = (metrics: string) => seriesValue(metrics, 'process_cpu_seconds_total');
 
 /** Made by Prometheus, and by servers that make backups. */
@@ -111,6 +119,26 @@ for (const database of databases) {
     });
   });
 }
+
+test('the certificate in use tells when it expires', async () => {
+  const file = (name: string) => new URL(`../data/tls/${name}.pem`, import.meta.url).pathname;
+  const server = await startTestServer(databases[0] ?? assert.fail(), {
+    env: {
+      WHARF_TLS_CERT: file('cert'),
+      WHARF_TLS_KEY: file('key'),
+      WHARF_OPERATIONS_LISTEN: '127.0.0.1:0',
+    },
+  });
+  try {
+    const metrics = await readMetrics(server.operationsUrl ?? assert.fail());
+    const expiry = new X509Certificate(readFileSync(file('cert'))).validToDate.getTime() / 1000;
+    assert.equal(seriesValue(metrics, 'wharf_tls_certificate_expiry_timestamp_seconds'), expiry);
+    // Only with WHARF_ORG_METRICS.
+    assert.doesNotMatch(metrics, /wharf_organization_/);
+  } finally {
+    await server.remove();
+  }
+});
 
 describe('files for Prometheus and Grafana', { skip: promtoolSkip }, () => {
   const path = (name: string): string => new URL(`../../${name}`, import.meta.url).pathname;

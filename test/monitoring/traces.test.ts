@@ -5,13 +5,16 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { createLogger } from '../../src/base/log.ts';
 import { CreateGroupRequestSchema } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { databases } from '../support/databases.ts';
+import { newKey, sign, startIssuer } from '../support/issuer.ts';
 import { ociClient, pushImage } from '../support/oci-client.ts';
 import { pollUntil } from '../support/poll-until.ts';
 import { spawnServer } from '../support/process.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { startSink, type TestSink } from '../support/sink.ts';
 import { subscribe } from '../support/subscribe.ts';
+import { wires } from '../support/wires.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from './otlp-receiver.ts';
 
 const CREATE_GROUP = 'chainguard.platform.iam.v2.GroupsService/CreateGroup';
@@ -73,6 +76,7 @@ for (const database of databases) {
           OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
           WHARF_TRUSTED_PROXIES: '127.0.0.1',
           WHARF_ALLOW_INSECURE_SINKS: 'true',
+          WHARF_ALLOW_PRIVATE_ISSUERS: 'true',
         },
         log: createLogger({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } }),
       });
@@ -194,6 +198,39 @@ for (const database of databases) {
       assert.ok(spansOf(traceId).some((span) => span.spanId === causeSpan));
       assert.equal(attempt?.attributes['http.response.status_code'], 204);
       assert.equal(attempt?.attributes['cloudevents.event_id'], delivered?.attributes.id);
+    });
+
+    test('the request for the keys of an issuer is a step, and the issuer gets the context', async (t) => {
+      const key = newKey('1');
+      const issuer = await startIssuer(t, key);
+      const seen: (string | undefined)[] = [];
+      issuer.handler = (req, res) => {
+        seen.push(req.headers.traceparent?.toString());
+        res.end(JSON.stringify(issuer.documents[req.url ?? '']));
+      };
+      const api = wires[0]?.connect(server.url, server.token) ?? assert.fail();
+      await api.call(IdentitiesService.method.createIdentity, {
+        parent: server.organization,
+        identity: {
+          name: 'robot',
+          relationship: {
+            case: 'claimMatch',
+            value: { iss: { case: 'issuer', value: issuer.url }, sub: { case: 'subject', value: 'robot' } },
+          },
+        },
+      });
+      api.close();
+      const now = Math.floor(Date.now() / 1000);
+      const token = await sign({ iss: issuer.url, sub: 'robot', aud: server.url, iat: now, exp: now + 600 }, key);
+      const { traceId, spanId } = newTrace();
+      const headers = { authorization: `Bearer ${token}`, traceparent: `00-${traceId}-${spanId}-01` };
+      assert.equal((await fetch(`${server.url}/iam/v2/groups`, { headers })).status, 200);
+      const fetches = (await trace(traceId)).filter((span) => span.name === 'fetch JSON');
+      assert.deepEqual(
+        seen,
+        fetches.map((span) => `00-${traceId}-${span.spanId}-01`),
+      );
+      assert.equal(seen.length, 2);
     });
 
     test('concurrent creates do not mix their traces', async () => {
