@@ -16,7 +16,8 @@ export function tryLockServer(dataDir: string): (() => void) | undefined {
   closeSync(openSync(path, 'a', 0o600));
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    // Without the pragma SQLite would write a journal, for which a full disk has no space.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return () => database.close();
   } catch (error) {
     database.close();

@@ -9,6 +9,7 @@ import { ociClient, pushImage } from '../../../test/support/oci-client.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { PROGRAM } from '../built-program.testing.ts';
 import { type Result, runInProcess, startFakeServer, temporaryDirectory } from '../cli.testing.ts';
+import { ExitCode } from '../exit-codes.ts';
 
 const HELPER = join(dirname(PROGRAM), 'docker-credential-wharf.sh');
 
@@ -112,9 +113,16 @@ test('gc beside a running server', async (t) => {
   assert.deepEqual([code, stdout], [0, 'would remove 0 blobs, 0 uploads, 0 links, 0 referrers: 0 bytes\n']);
   const { stdout: json } = await gc('-o', 'json');
   assert.deepEqual(JSON.parse(json), { dryRun: false, referrers: 0, links: 0, blobs: 0, bytes: 0, uploads: 0 });
-  const short = await gc('--grace', '5m');
-  assert.equal(short.code, 2);
-  assert.match(short.stderr, /a duration from 1h/);
+  const invalid = await gc('--grace', 'soon');
+  assert.equal(invalid.code, ExitCode.usage);
+  assert.match(invalid.stderr, /a duration from 0s to 3650d/);
+  const upload = await client.send('POST', '/v2/my-org/app/blobs/uploads/');
+  const unsafe = await gc('--grace', '5m');
+  assert.equal(unsafe.code, ExitCode.precondition);
+  assert.match(unsafe.stderr, /1 uploads were active in the last 5 minutes/);
+  await client.send('DELETE', String(upload.headers.location));
+  assert.equal((await gc('--grace', '5m')).code, 0);
+  assert.match((await gc('--grace', '0s')).stdout, /^removed 1 blobs, 0 uploads, 1 links, /);
   const withoutRegistry = await runInProcess(['registry', 'gc', '--data', temporaryDirectory(t)]);
   assert.match(withoutRegistry.stderr, /no registry in/);
 });
