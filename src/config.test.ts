@@ -38,6 +38,8 @@ test('settings have defaults', () => {
     masterKey: undefined,
     masterKeyOld: undefined,
     signingKeyRotation: 90 * 24 * 60 * 60 * 1000,
+    verifyInterval: Infinity,
+    verifyRate: 20 * 1024 * 1024,
     org: 'my-org',
     corsOrigins: ['*'],
     operationsListen: undefined,

@@ -100,6 +100,10 @@ export const settings = {
   maxTokenLifetime: { variable: 'WHARF_MAX_TOKEN_LIFETIME', value: 'time', default: '7d', parse: durationParser('1d', '3650d'), description: 'the longest lifetime of tokens of other issuers and of static keys; a token that is valid for longer is refused' },
   /** In bytes. */
   maxBlob: { variable: 'WHARF_MAX_BLOB', value: 'size', default: '100GiB', parse: sizeParser('1MiB', '1024TiB'), description: 'the maximum size of a pushed blob, such as an image layer' },
+  /** In milliseconds. */
+  verifyInterval: { variable: 'WHARF_VERIFY_INTERVAL', value: 'time', default: 'never', parse: parseRotation, description: 'after how long all blobs are read again and compared with their digests: a time from 1h to 3650d, or never' },
+  /** In bytes per second. */
+  verifyRate: { variable: 'WHARF_VERIFY_RATE', value: 'size', default: '20MiB', parse: sizeParser('64KiB', '1TiB'), description: 'the most bytes per second that WHARF_VERIFY_INTERVAL reads' },
   publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', list: true, parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },
   pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: parseBoolean, description: 'whether pulls from the registry are events; pushes always are' },
   allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether events may be sent to private addresses, and to this machine by http' },

@@ -51,6 +51,7 @@ import { createServerGauges } from './monitoring/server-gauges.ts';
 import { createStorageGauges } from './monitoring/storage-gauges.ts';
 import { createRegistry } from './oci/registry.ts';
 import { registryDirectory, requireRegistryDirectory } from './oci/registry-directory.ts';
+import { scheduleVerification } from './oci/verify/scheduled-verification.ts';
 import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
@@ -358,6 +359,12 @@ async function compose(base: Base, database: Store): Promise<Server> {
         })
       : undefined;
 
+  const verification = scheduleVerification({
+    ...{ db: store.reader, blobs, directory, clock, log, metrics },
+    intervalMs: config.verifyInterval,
+    bytesPerSecond: config.verifyRate,
+  });
+
   port.serve(router.accept);
   if (operationsRouter) operationsPort.serve(operationsRouter.accept);
   const operationsUrl =
@@ -389,6 +396,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
       tlsFiles?.stop();
       storageGauges.stop();
       await registry.close();
+      await verification.stop();
       await delivery.stop();
       await backupsStopped;
       // Open until now, so that probes see that the server is not ready.

@@ -1,7 +1,6 @@
-import { closeSync, openSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
-import { DatabaseSync } from 'node:sqlite';
-import { BlobError, unlessMissing } from './errors.ts';
+import { unlessMissing } from './errors.ts';
+import { tryLock } from './file-lock.ts';
 import type { Layout } from './layout.ts';
 
 export interface UploadLocks {
@@ -11,8 +10,7 @@ export interface UploadLocks {
 
 /**
  * Locks uploads, because several processes may serve one directory. The existence of a file cannot be the lock: the
- * file would remain when its process is killed. So the lock is that of SQLite on the file, which is the only file lock
- * that Node has. It ends with its process.
+ * file would remain when its process is killed.
  */
 export async function createUploadLocks(layout: Layout): Promise<UploadLocks> {
   await deleteStaleLocks(layout);
@@ -38,25 +36,6 @@ export async function createUploadLocks(layout: Layout): Promise<UploadLocks> {
       }
     },
   };
-}
-
-/** https://sqlite.org/rescode.html */
-const BUSY = 5;
-const FULL = 13;
-
-function tryLock(path: string): (() => void) | undefined {
-  closeSync(openSync(path, 'a', 0o600));
-  const database = new DatabaseSync(path, { timeout: 0 });
-  try {
-    // Without the pragma SQLite would write a journal, for which a full disk has no space.
-    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return () => database.close();
-  } catch (error) {
-    database.close();
-    const { errcode } = error as { errcode?: number };
-    if (errcode === BUSY) return undefined;
-    throw errcode === undefined ? error : new BlobError({ reason: errcode === FULL ? 'full' : 'failed' }, error);
-  }
 }
 
 const isDeleted = async (layout: Layout, id: string): Promise<boolean> =>

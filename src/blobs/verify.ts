@@ -26,7 +26,7 @@ export interface VerifyOptions {
 
 /**
  * Reads all blobs in the order of their digests and compares each with its digest. The server can be running. Blobs that
- * are deleted meanwhile are skipped. The thread hashes one chunk at a time, which takes less than a millisecond.
+ * are deleted meanwhile are skipped. The thread hashes one chunk at a time, which takes about half a millisecond.
  */
 export async function* verifyBlobs(
   blobs: Pick<Blobs, 'list' | 'open'>,
