@@ -45,6 +45,7 @@ const printingPrograms: Readonly<Record<string, readonly string[]>> = {
   registry: [],
   events: [],
   advisories: ['20000'],
+  rebuild: ['30000', '40'],
 };
 /** A program that hangs is killed, so that the results of the others are written. */
 const PROGRAM_TIMEOUT_MS = 120_000;

@@ -23,7 +23,7 @@ import { files, methodTable } from './contract/method-table.ts';
 import { v2beta1Files, withV2beta1 } from './contract/v2beta1.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import { sinkProblem } from './delivery/sink-url.ts';
-import { createOperations } from './domains/domains.ts';
+import { createOperations, resources } from './domains/domains.ts';
 import { indexPatterns } from './domains/iam/identities/index-patterns.ts';
 import { syncBuiltinRoles } from './domains/iam/roles/sync-builtin-roles.ts';
 import { createBlobReader } from './domains/registry/manifests/read-blob.ts';
@@ -55,6 +55,8 @@ import { scheduleVerification } from './oci/verify/scheduled-verification.ts';
 import { createNestedRunner } from './pipeline/nested.ts';
 import { createCallObserver } from './pipeline/observe.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
+import { createIndexBuilder } from './resource/index/index-builder.ts';
+import { declarationsId } from './resource/index/register-declarations.ts';
 import { createPageTokens } from './resource/list/page-token.ts';
 import { createServerAddress, urlOf } from './server-address.ts';
 import { quotaLimitsOf, ratesOf } from './server-limits.ts';
@@ -148,7 +150,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     if (operationsPort) ports.push(operationsPort);
     for (const change of protectDataDirectory(config.data)) log.warn({}, change);
     if (config.databaseUrl === undefined) requireDatabaseFile(config.data);
-    const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log });
+    const declarations = declarationsId(resources);
+    const store = await openStore({ dataDir: config.data, databaseUrl: config.databaseUrl, log, declarations });
     const database = config.databaseUrl === undefined ? databaseFile(config.data) : 'PostgreSQL';
     try {
       const { runBackup } = options;
@@ -206,6 +209,8 @@ async function compose(base: Base, database: Store): Promise<Server> {
   const commits = createCommitSignal();
   const ownWork = withCommitSignal(database, commits);
   await requireOwnDatabase(ownWork.reader, config.data);
+  const indexBuilder = createIndexBuilder({ store: database, resources, clock, log });
+  await indexBuilder.prepare();
   await syncBuiltinRoles(ownWork, clock);
   await indexPatterns(ownWork, log);
   const { organization, firstStart } = await bootstrap(ownWork, config.data, config.org, clock);
@@ -364,6 +369,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
     intervalMs: config.verifyInterval,
     bytesPerSecond: config.verifyRate,
   });
+  indexBuilder.start();
 
   port.serve(router.accept);
   if (operationsRouter) operationsPort.serve(operationsRouter.accept);
@@ -399,6 +405,7 @@ async function compose(base: Base, database: Store): Promise<Server> {
       await verification.stop();
       await delivery.stop();
       await backupsStopped;
+      await indexBuilder.stop();
       // Open until now, so that probes see that the server is not ready.
       await operationsPort?.close();
       await operationsRouter?.stop({ graceMs: 0 });

@@ -94,6 +94,12 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly facetOrders?: readonly string[];
   /** Filters by request field that do more than select the values of the facet or reference of the same name. */
   readonly filters?: Readonly<Record<string, FilterSpec>>;
+  /**
+   * The versions of orders, facets and references, by name, of `unique`, and of `hidden` under `#`. A version is 1 until
+   * it is raised here. Raise it if a function returns other values for the same resource than in the release before: the
+   * listing index of existing resources is then rebuilt (index/index-parts.ts).
+   */
+  readonly indexVersions?: Readonly<Record<string, number>>;
   /** Resources that lists omit unless the request sets a flag, by the request field of the flag. The first match counts. */
   readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
   /** Lower bounds for a time, by request field: `{ updated_since: 'update_time' }`. */
@@ -160,9 +166,16 @@ export interface Resource<S extends DescMessage = DescMessage> extends ResourceS
   readonly nests: boolean;
   /** The sort keys that are stored for each resource. `uid` needs none. */
   readonly sortKeys: Readonly<Record<string, (stored: Stored) => string>>;
+  /** The same by the names under which they are stored. */
+  readonly storedSortKeys: Readonly<Record<string, (stored: Stored) => string>>;
   /** The values that rows are found by: those of references and facets, and the PARTITION. */
   readonly values: Readonly<Record<string, (message: Message, state?: State) => ReadonlySet<string>>>;
-  /** The orders in which each kind of list is kept. The first one of `facet` also serves to look up a single row. */
+  /** The name under which the listing index stores an order or a facet: `name`, or `name#2` for its second version. */
+  storedName(name: string): string;
+  /**
+   * The orders in which each kind of list is kept, by their stored names. The first one of `facet` also serves to look up
+   * a single row.
+   */
   readonly listOrders: {
     readonly whole: readonly string[];
     readonly facet: readonly string[];
@@ -185,11 +198,18 @@ export const timestampKey = (timestamp: Timestamp | undefined): string =>
 
 export function defineResource<S extends DescMessage>(spec: ResourceSpec<S>): Resource<S> {
   const nests = spec.parents.some((kind) => kind === 'group' || kind === ROOT);
+  const storedName = (name: string): string => {
+    const version = spec.indexVersions?.[name] ?? 1;
+    return version > 1 ? `${name}#${version}` : name;
+  };
   const sortKeys = sortKeysOf(spec);
-  const whole = Object.keys(sortKeys).filter((order) => !(order in (spec.rareOrders ?? {})));
+  const storedSortKeys = Object.fromEntries(Object.entries(sortKeys).map(([name, keyOf]) => [storedName(name), keyOf]));
+  const whole = Object.keys(sortKeys)
+    .filter((order) => !(order in (spec.rareOrders ?? {})))
+    .map(storedName);
   const orders = ['uid', ...whole];
-  const listOrders = { whole, facet: spec.facetOrders ?? orders, partition: orders };
-  return { ...spec, nests, sortKeys, values: valuesOf(spec), listOrders };
+  const listOrders = { whole, facet: spec.facetOrders?.map(storedName) ?? orders, partition: orders };
+  return { ...spec, nests, sortKeys, storedSortKeys, values: valuesOf(spec), storedName, listOrders };
 }
 
 function sortKeysOf<S extends DescMessage>({ orders, rareOrders }: ResourceSpec<S>): Resource['sortKeys'] {

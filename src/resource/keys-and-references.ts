@@ -16,6 +16,8 @@ const RELEASE_KEY = 'DELETE FROM natural_key WHERE kind = $1 AND key = $2 AND ui
 const REFERENCES: BulkInsert = {
   into: 'reference',
   columns: { kind: 'text', field: 'text', value: 'text', uid: 'text' },
+  // A row of another version of the reference can be there until `wharf db check` or the next start removes it.
+  conflict: 'skip',
 };
 const DROP_REFERENCE = 'DELETE FROM reference WHERE kind = $1 AND field = $2 AND value = $3 AND uid = $4';
 

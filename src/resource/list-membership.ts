@@ -29,14 +29,14 @@ export const facetScopeKey = (uid: string): string => scopeKey(uid === ROOT ? 'c
  * parent, unfiltered and once per facet value.
  */
 export function membershipsOf(resource: Resource): (stored: Stored) => ListMembership[] {
-  const { sortKeys, listOrders, values } = resource;
+  const { storedSortKeys, listOrders, values, storedName } = resource;
   const facetFields = Object.keys(resource.facets ?? {});
   const scopesOf = scopesIn(resource);
   const facetsOf = (field: string, { message, state }: Stored): string[] =>
-    [...(values[field]?.(message, state) ?? [])].map((value) => facetKey(field, value));
+    [...(values[field]?.(message, state) ?? [])].map((value) => facetKey(storedName(field), value));
   const keysIn = (orders: readonly string[], stored: Stored): Record<string, string> => {
     const keys: Record<string, string> = {};
-    for (const order of orders) keys[order] = sortKeys[order]?.(stored) ?? '';
+    for (const order of orders) keys[order] = storedSortKeys[order]?.(stored) ?? '';
     return keys;
   };
 

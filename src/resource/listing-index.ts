@@ -3,12 +3,14 @@ import { awaitAll } from '../store/await-all.ts';
 import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Row, Transaction, Value } from '../store/store.ts';
 import type { Resource, Stored } from './definition.ts';
+import { withoutParts } from './index/build-in-progress.ts';
+import type { PartSet } from './index/index-parts.ts';
 import { inLockOrder, type ListMembership, membershipsOf, organizationOfScope, WHOLE_LIST } from './list-membership.ts';
 
 // The listing index: sorted lists of resources with their sizes (tables `list` and `entry`). A page of a List response is
 // one seek in it, whatever the size of the list.
 
-const ADD_TO_LISTS: BulkInsert = {
+export const ADD_TO_LISTS: BulkInsert = {
   into: 'list',
   columns: { scope: 'text', kind: 'text', facet: 'text', n: 'integer' },
   conflict: { key: ['scope', 'kind', 'facet'], sum: 'n' },
@@ -49,20 +51,29 @@ interface ListRow extends Row {
   readonly n: number;
 }
 
+/** The missing parts of an index that is being built, and the changed resources that they have nevertheless. */
+export interface PartlyBuilt {
+  readonly missing: PartSet;
+  isIndexed(uid: string): boolean;
+}
+
 /** Updates the lists and entries of changed resources. The size of a list is changed once, however many join it. */
 export async function updateListingIndex(
   tx: Transaction,
   resource: Resource,
   changes: readonly Change[],
+  partlyBuilt?: PartlyBuilt,
 ): Promise<void> {
-  const lists = listChanges(resource, changes);
+  const lists = listChanges(resource, changes, partlyBuilt);
   await updateSizes(tx, resource, lists);
   const rows: Value[] = [];
+  const isMixed = partlyBuilt !== undefined;
   // In index order: an import in random order would write the same index pages again and again.
-  for (const { scope, facet, id, removed, added } of lists.sort((a, b) => a.id - b.id)) {
-    if (id === 0) throw new Error(`the listing index has no list ${scope} ${facet} of ${resource.kind}`);
-    eachEntry(removed, added, (sort, key, uid) => tx.runUnawaited(DROP_ENTRY, id, sort, key, uid));
-    eachEntry(added, removed, (sort, key, uid) => rows.push(id, sort, key, uid));
+  for (const { id, removed, added } of lists.sort((a, b) => a.id - b.id)) {
+    // A list that does not exist has nothing to remove. `wharf db check` finds what else such damage has changed.
+    if (id === 0) continue;
+    eachEntry(removed, added, isMixed, (sort, key, uid) => tx.runUnawaited(DROP_ENTRY, id, sort, key, uid));
+    eachEntry(added, removed, isMixed, (sort, key, uid) => rows.push(id, sort, key, uid));
   }
   tx.insertUnawaited(ENTRIES, rows);
 }
@@ -71,13 +82,18 @@ export async function updateListingIndex(
 function eachEntry(
   members: readonly Member[],
   others: readonly Member[],
+  /** Whether some members have orders that others do not have. */
+  isMixed: boolean,
   visit: (sort: string, key: string, uid: string) => void,
 ): void {
   const other = others.length > 0 ? new Map(others.map(({ uid, keys }) => [uid, keys])) : undefined;
-  for (const sort of Object.keys(members[0]?.keys ?? {})) {
+  const orders = isMixed
+    ? new Set(members.flatMap(({ keys }) => Object.keys(keys)))
+    : Object.keys(members[0]?.keys ?? {});
+  for (const sort of orders) {
     for (const { uid, keys } of members) {
-      const key = keys[sort] ?? '';
-      if (other?.get(uid)?.[sort] !== key) visit(sort, key, uid);
+      const key = keys[sort];
+      if (key !== undefined && other?.get(uid)?.[sort] !== key) visit(sort, key, uid);
     }
   }
 }
@@ -125,10 +141,18 @@ async function shrinkList(tx: Transaction, { kind }: Resource, list: ListChange,
       ? await tx.runReturning<ListRow>(SUBTRACT_FROM_LIST, scope, kind, facet, by)
       : await tx.all<ListRow>(FIND_LIST, scope, kind, facet);
   if (row) list.id = row.id;
+  else if (list.added.length > 0) {
+    const [created] = await tx.insert<ListRow>(ADD_TO_LISTS, [scope, kind, facet, list.added.length]);
+    list.id = created?.id ?? 0;
+  }
 }
 
 /** The changes of every list, in the order in which transactions lock lists. */
-function listChanges(resource: Resource, changes: readonly Change[]): ListChange[] {
+function listChanges(
+  resource: Resource,
+  changes: readonly Change[],
+  partlyBuilt: PartlyBuilt | undefined,
+): ListChange[] {
   const lists: ListChange[] = [];
   const scopes = new Map<string, Map<string, ListChange>>();
   const changeOf = ({ scope, facet }: ListMembership): ListChange => {
@@ -145,7 +169,11 @@ function listChanges(resource: Resource, changes: readonly Change[]): ListChange
     }
     return list;
   };
-  const memberships = membershipsOf(resource);
+  const all = membershipsOf(resource);
+  const memberships = (stored: Stored): ListMembership[] =>
+    !partlyBuilt || partlyBuilt.isIndexed(stored.uid)
+      ? all(stored)
+      : all(stored).flatMap((each) => withoutParts(each, partlyBuilt.missing) ?? []);
   for (const { before, after } of changes) {
     if (before) for (const each of memberships(before)) changeOf(each).removed.push(each);
     if (after) for (const each of memberships(after)) changeOf(each).added.push(each);

@@ -7,7 +7,7 @@ import type { Resource, State, Stored } from './definition.ts';
 
 // To lock what is found, pass `tx.forShare` or `tx.forUpdate` as `db`.
 
-interface ResourceRow extends Row {
+export interface ResourceRow extends Row {
   readonly uid: Uid;
   readonly parent: ParentUid;
   readonly created: number;
@@ -16,7 +16,7 @@ interface ResourceRow extends Row {
   readonly state: string | null;
 }
 
-const COLUMNS = ['uid', 'parent', 'created', 'updated', 'body', 'state'];
+export const COLUMNS = ['uid', 'parent', 'created', 'updated', 'body', 'state'];
 const BY_UID = { from: 'resource', key: ['kind', 'uid'] };
 const FIND = pointRead({ columns: COLUMNS, ...BY_UID });
 const FIND_CHILDREN = `SELECT ${COLUMNS.join(', ')} FROM resource WHERE kind = $1 AND parent = $2 ORDER BY uid`;
@@ -166,7 +166,7 @@ const FIND_BY_KEY_BATCH = `SELECT key, uid FROM natural_key WHERE kind = $1 AND 
 const FIND_REFERRING_BATCH = `SELECT uid FROM reference
   WHERE kind = $1 AND field = $2 AND value IN (${batchPlaceholders(3)})`;
 
-function toStored<S extends DescMessage>(
+export function toStored<S extends DescMessage>(
   resource: Pick<Resource<S>, 'kind' | 'schema'>,
   row: ResourceRow,
 ): Stored<MessageShape<S>> {

@@ -7,8 +7,9 @@ import type { BulkInsert } from '../store/bulk-insert.ts';
 import type { Transaction, Value } from '../store/store.ts';
 import { bumpAccessVersion } from './access-version.ts';
 import type { NewResource, Resource, State, Stored } from './definition.ts';
+import { type BuildInProgress, findBuildInProgress, findMarked } from './index/build-in-progress.ts';
 import { updateReferences, updateUniqueKeys } from './keys-and-references.ts';
-import { type Change, updateListingIndex } from './listing-index.ts';
+import { type Change, type PartlyBuilt, updateListingIndex } from './listing-index.ts';
 
 // Stores resources with everything that is derived from them: unique keys, references, the listing index.
 
@@ -21,6 +22,8 @@ const RESOURCES: BulkInsert = {
   conflict: 'skip',
   returning: ['uid'],
 };
+/** With the generation of a listing index that is being built. */
+const MARKED_RESOURCES: BulkInsert = { ...RESOURCES, columns: { ...RESOURCES.columns, indexed: 'integer' } };
 const UPDATE = 'UPDATE resource SET updated = $3, keys = $4, body = $5, state = $6 WHERE kind = $1 AND uid = $2';
 const DELETE = 'DELETE FROM resource WHERE kind = $1 AND uid = $2';
 
@@ -50,22 +53,33 @@ export async function insertAll<S extends DescMessage>(
   now: number,
 ): Promise<Stored<MessageShape<S>>[]> {
   for (const { uid } of tx.quotas ? drafts : []) tx.quotas?.requireNotFull(rootOf(uid), resource.kind);
+  const building = findBuildInProgress(tx, resource);
+  const build = building && (await building);
+  const mark = build?.isBuilding ? [build.generation] : [];
   const rows: Value[] = [];
   const all = drafts.map(({ uid, parent, state, created = now, ...draft }): Stored<MessageShape<S>> => {
     const message = Object.assign(draft.message, { uid });
     setTime(resource, message, 'createTime', created);
     setTime(resource, message, 'updateTime', now);
     const stored = { uid, parent, created, updated: now, message, state };
-    rows.push(resource.kind, uid, parent, created, now, ...columnsOf(resource, stored));
+    rows.push(resource.kind, uid, parent, created, now, ...columnsOf(resource, stored), ...mark);
     return stored;
   });
   const changes = all.map((after) => ({ uid: after.uid, after }));
-  await awaitAll(insertRows(tx, resource, all, rows), updateDerived(tx, resource, changes));
+  const partlyBuilt = build && { missing: build.missing, isIndexed: () => build.isBuilding };
+  const into = build?.isBuilding ? MARKED_RESOURCES : RESOURCES;
+  await awaitAll(insertRows(tx, resource, all, into, rows), updateDerived(tx, resource, changes, partlyBuilt));
   return all;
 }
 
-async function insertRows(tx: Transaction, { kind }: Resource, all: readonly Stored[], rows: Value[]): Promise<void> {
-  const inserted = new Set((await tx.insert<{ uid: Uid }>(RESOURCES, rows)).map(({ uid }) => uid));
+async function insertRows(
+  tx: Transaction,
+  { kind }: Resource,
+  all: readonly Stored[],
+  into: BulkInsert,
+  rows: Value[],
+): Promise<void> {
+  const inserted = new Set((await tx.insert<{ uid: Uid }>(into, rows)).map(({ uid }) => uid));
   // Random uids never collide, but some uids are derived from other data.
   const existing = all.find(({ uid }) => !inserted.has(uid));
   if (existing) throw alreadyExists(kind, existing.uid, `there is a ${kind} ${existing.uid} already`);
@@ -103,37 +117,65 @@ export async function updateAll<S extends DescMessage>(
     setTime(resource, after.message, 'updateTime', updated);
     return { ...before, ...after, updated };
   });
+  const building = findBuildInProgress(tx, resource);
+  const build = building && (await building);
+  const partlyBuilt = build && (await partlyBuiltFor(tx, resource, build, stored));
   for (const each of stored) {
     tx.runUnawaited(UPDATE, resource.kind, each.uid, each.updated, ...columnsOf(resource, each));
   }
   const changes = stored.map((after, at) => ({ uid: after.uid, before: updates[at]?.before as Stored, after }));
-  await updateDerived(tx, resource, changes);
+  await updateDerived(tx, resource, changes, partlyBuilt);
   return stored;
+}
+
+async function partlyBuiltFor(
+  tx: Transaction,
+  resource: Resource,
+  build: BuildInProgress,
+  changed: readonly Stored[],
+): Promise<PartlyBuilt> {
+  const uids = changed.map(({ uid }) => uid);
+  const marked = await findMarked(tx, resource, build, uids);
+  return { missing: build.missing, isIndexed: (uid) => marked.has(uid) };
 }
 
 /** Deletes one resource. It must have no children (see delete.ts). */
 export async function deleteOne(tx: Transaction, resource: Resource, stored: Stored): Promise<void> {
+  const building = findBuildInProgress(tx, resource);
+  const build = building && (await building);
+  const partlyBuilt = build && (await partlyBuiltFor(tx, resource, build, [stored]));
   tx.runUnawaited(DELETE, resource.kind, stored.uid);
-  await updateDerived(tx, resource, [{ uid: stored.uid, before: stored }]);
+  await updateDerived(tx, resource, [{ uid: stored.uid, before: stored }], partlyBuilt);
 }
 
 /** Updates everything that the store derives from the resources of `changes`. */
-async function updateDerived(tx: Transaction, resource: Resource, changes: readonly Change[]): Promise<void> {
+async function updateDerived(
+  tx: Transaction,
+  resource: Resource,
+  changes: readonly Change[],
+  partlyBuilt: PartlyBuilt | undefined,
+): Promise<void> {
   const isNew = changes.every(({ before }) => before === undefined);
   if (resource.grantsAccess && !(isNew && resource.grantsAccess === 'unless new')) bumpAccessVersion(tx);
   updateReferences(tx, resource, changes);
-  await awaitAll(updateUniqueKeys(tx, resource, changes), updateListingIndex(tx, resource, changes));
+  await awaitAll(updateUniqueKeys(tx, resource, changes), updateListingIndex(tx, resource, changes, partlyBuilt));
 }
 
 /** The values of the columns keys, body and state. */
 function columnsOf(resource: Resource, stored: Stored): [string, Uint8Array, string | null] {
-  const keys = Object.fromEntries(Object.entries(resource.sortKeys).map(([field, keyOf]) => [field, keyOf(stored)]));
+  const keys = Object.fromEntries(
+    Object.entries(resource.storedSortKeys).map(([field, keyOf]) => [field, keyOf(stored)]),
+  );
   return [
     JSON.stringify(keys),
     toBinary(resource.schema, stored.message),
     stored.state === undefined ? null : JSON.stringify(stored.state),
   ];
 }
+
+/** The value of the column keys. */
+export const sortKeysJson = ({ storedSortKeys }: Resource, stored: Stored): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(storedSortKeys).map(([order, keyOf]) => [order, keyOf(stored)])));
 
 function setTime(resource: Resource, message: Message, field: 'createTime' | 'updateTime', ms: number): void {
   if (field in resource.schema.field) Object.assign(message, { [field]: timestampFromMs(ms) });

@@ -13,6 +13,7 @@ function observedStore(result: () => Row[] | Promise<Row[]>) {
   const store: Store = {
     reader: { all: result as Store['reader']['all'], get: () => undefined, binaryCollation: '' },
     write: async (work) => work(transaction),
+    snapshot: (work) => work(store.reader),
     ping: async () => {},
     size: async () => 0,
     close: async () => {},

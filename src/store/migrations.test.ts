@@ -26,6 +26,7 @@ const ADDED = [
   ['organization_storage', 'period_count', 'upload'],
   ['sink_address'],
   ['former_organization_name', 'organization_member'],
+  ['listing_index', 'listing_index_progress', 'unindexed_write'],
 ];
 const APPLIED = 'SELECT id FROM migration UNION SELECT id FROM compatible_migration ORDER BY id';
 const TABLES = ADDED.flat().sort();

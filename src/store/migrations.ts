@@ -12,13 +12,14 @@ import { sessions } from './schema/0006-sessions.ts';
 import { quotas } from './schema/0007-quotas.ts';
 import { sinkLimits } from './schema/0008-sink-limits.ts';
 import { organizations } from './schema/0009-organizations.ts';
+import { listingIndex } from './schema/0010-listing-index.ts';
 import type { Migration } from './schema/migration.ts';
 import type { Store, Transaction } from './store.ts';
 
 /** In order. To change the schema, append a migration; those that were released never change. */
 export const migrations: readonly Migration[] = [
   ...[foundation, identity, registry, delivery, reports],
-  ...[sessions, quotas, sinkLimits, organizations],
+  ...[sessions, quotas, sinkLimits, organizations, listingIndex],
 ];
 
 type MigrationLog = Pick<Log, 'info' | 'warn'>;

@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts';
 import { type Dialect, postgresDialect, sqliteDialect } from './dialect.ts';
 import { isDiskFull } from './disk-reserve.ts';
 import { adviceFor, FULL_DISK_ADVICE, isUnavailable } from './errors.ts';
+import { withListingIndexes } from './listing-indexes.ts';
 import { migrate, migrations } from './migrations.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 import type { Store } from './store.ts';
@@ -13,6 +14,11 @@ export interface StoreConfig {
   readonly dataDir: string;
   readonly databaseUrl?: string | undefined;
   readonly log?: Pick<Log, 'info' | 'warn'>;
+  /**
+   * Identifies the declarations of the resources that this process writes (resource/index/index-parts.ts). PostgreSQL
+   * shows it to the servers of other versions that use the database at the same time.
+   */
+  readonly declarations?: string;
 }
 
 /** The path of the SQLite database in a data directory. */
@@ -31,7 +37,7 @@ function refuseUnfinishedRestore(dataDir: string): void {
 }
 
 /** Opens the configured database and migrates it. The message of an error that it throws is one line. */
-export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Promise<Store> {
+export async function openStore({ dataDir, databaseUrl, log, declarations }: StoreConfig): Promise<Store> {
   refuseUnfinishedRestore(dataDir);
   const migrateOrClose = async (store: Store, dialect: Dialect): Promise<Store> => {
     try {
@@ -49,7 +55,7 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
       async () => {
         const store = await openSqlite(path);
         await migrateOrClose(store, sqliteDialect);
-        return store.withRowCache({ resource: 'uid', setting: 'key' });
+        return withListingIndexes(store.withRowCache({ resource: 'uid', setting: 'key' }));
       },
       dataDir,
     );
@@ -64,9 +70,11 @@ export async function openStore({ dataDir, databaseUrl, log }: StoreConfig): Pro
     // A migration, or waiting for that of another server, may take longer than any statement of a request.
     const withoutTimeout = await openPostgres(databaseUrl, { connections: 1, statementTimeoutMs: 0 });
     await (await migrateOrClose(withoutTimeout, postgresDialect)).close();
-    return openPostgres(databaseUrl, {
+    const store = await openPostgres(databaseUrl, {
+      ...(declarations !== undefined && { applicationName: applicationNameOf(declarations) }),
       onLostConnection: (error) => log?.warn({ error }, 'lost a connection to the database'),
     });
+    return withListingIndexes(store);
   });
 }
 
@@ -81,6 +89,9 @@ export async function openUnmigratedStore({ dataDir, databaseUrl }: StoreConfig)
   const { openPostgres } = await import('./postgres/postgres.ts');
   return openNamed('the PostgreSQL database', () => openPostgres(databaseUrl, { connections: 2 }));
 }
+
+/** The name of the connections to PostgreSQL of a process with these declarations. */
+export const applicationNameOf = (declarations: string): string => `wharfinger ${declarations}`;
 
 /** Adds the name of the database to the message of an error. */
 async function openNamed(database: string, open: () => Promise<Store>, dataDir?: string): Promise<Store> {

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Quotas } from '../limits/quotas.ts';
 import type { BulkInsert } from './bulk-insert.ts';
+import type { ListingIndexes } from './listing-indexes.ts';
 import type { RowCache } from './row-cache.ts';
 import type { Row, Value } from './value.ts';
 
@@ -23,6 +24,8 @@ export interface Reader {
   readonly jsonElements?: string;
   /** Objects made from rows, on a database that reports which rows have changed. */
   readonly rowCache?: RowCache;
+  /** Which parts of the listing indexes are complete. Absent while the database is being opened. */
+  readonly listingIndexes?: ListingIndexes;
 }
 
 /**
@@ -80,6 +83,11 @@ export interface Store {
    * another transaction, so it must have no effect except through `tx`, and must read through `tx` too.
    */
   write<T>(work: (tx: Transaction) => MaybePromise<T>, options?: WriteOptions): Promise<T>;
+  /**
+   * Runs `work` with a reader that sees the database as it is now, whatever is written meanwhile. The reader has a
+   * connection of its own. A long snapshot makes the database keep old rows, so it is for maintenance only.
+   */
+  snapshot<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
   /** Runs a cheap query that fails when the database cannot be reached. */
   ping(): Promise<void>;
   /** The bytes of the database on disk. */

@@ -25,8 +25,9 @@ export async function spawnServer(
   env: Record<string, string> = {},
   flags: readonly string[] = startFlags,
   program = PROGRAM,
+  args: readonly string[] = ['serve'],
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [...flags, program, 'serve'], {
+  const child = spawn(process.execPath, [...flags, program, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
       WHARF_LISTEN: '127.0.0.1:0',

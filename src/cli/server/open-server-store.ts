@@ -11,6 +11,8 @@ export async function openServerStore(
 ): Promise<Store> {
   // Loaded here so that the other commands start without loading the server.
   const { databaseFile, openStore } = await import('../../store/open.ts');
+  const { resources } = await import('../../domains/domains.ts');
+  const { declarationsId } = await import('../../resource/index/register-declarations.ts');
   const { requireDatabaseFile, requireOwnDatabase } = await import('../../identity/data-directory.ts');
   // Opening would create the database, and a wrong path would go unnoticed.
   if (databaseUrl === undefined && !existsSync(databaseFile(data))) {
@@ -18,7 +20,7 @@ export async function openServerStore(
     throw new Error(`no database in ${data}: start the server once, or give its data directory with --data`);
   }
   protectData(data, terminal);
-  const store = await openStore({ dataDir: data, databaseUrl });
+  const store = await openStore({ dataDir: data, databaseUrl, declarations: declarationsId(resources) });
   try {
     await requireOwnDatabase(store.reader, data);
     return store;

@@ -1,8 +1,8 @@
 import type { Uid } from '../../base/uid.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
+import { collectionPlan } from './collection-plan.ts';
 import type { ListConditions } from './conditions.ts';
-import { indexedPlan } from './indexed-plan.ts';
 import { UNORDERED } from './order.ts';
 import { visibleRange } from './visible-range.ts';
 
@@ -15,5 +15,5 @@ export async function countMatching(
 ): Promise<number> {
   const range = visibleRange(resource, undefined, reach);
   if (!('collections' in range)) return 0;
-  return (await indexedPlan(db, resource, range, conditions, UNORDERED)).total();
+  return (await collectionPlan(db, resource, range, conditions, UNORDERED)).total();
 }

@@ -1,7 +1,9 @@
 import type { Uid } from '../../base/uid.ts';
 import type { Reader, Row } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
+import { missingParts } from '../index/index-parts.ts';
 import { facetKey, scopeKey } from '../list-membership.ts';
+import { indexIncomplete } from './collection-plan.ts';
 import { padToPowerOfTwo } from './pad-to-power-of-two.ts';
 
 /** A value of a facet, and the number of resources that have it, summed over the scopes. */
@@ -41,10 +43,13 @@ interface MemberRow extends Row {
 
 /** For a facet whose values are listed themselves, such as the names of packages. */
 export function createFacetReader(db: Reader, resource: Resource, field: string): FacetReader {
-  const prefix = facetKey(field, '');
+  const stored = resource.storedName(field);
+  const missing = missingParts(resource, db.listingIndexes?.get(resource.kind));
+  const prefix = facetKey(stored, '');
   // Sorts after every value: `>` follows `=` in ASCII.
-  const end = `${field}>`;
+  const end = `${stored}>`;
   const [sort = 'uid'] = resource.listOrders.facet;
+  if (missing?.hasFacet(stored) || missing?.hasEntries(stored, sort)) throw indexIncomplete(resource, undefined);
   const scopeParams = (scopes: readonly Uid[]) => padToPowerOfTwo(scopes.map((uid) => scopeKey('descendants', uid)));
   const valueIn = (facet: string): string => facet.slice(prefix.length);
 
@@ -63,7 +68,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
     async find(scopes, values) {
       if (scopes.length === 0 || values.length === 0) return [];
       const keys = scopeParams(scopes);
-      const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
+      const facets = padToPowerOfTwo(values.map((value) => facetKey(stored, value)));
       const text = findText(keys.length, facets.length);
       const rows = await db.all<ListRow>(text, resource.kind, ...keys, ...facets);
       return rows.map(({ facet, n }) => ({ value: valueIn(facet), members: n }));
@@ -80,7 +85,7 @@ export function createFacetReader(db: Reader, resource: Resource, field: string)
       const found = new Map<string, Uint8Array[]>(values.map((value) => [value, []]));
       if (scopes.length === 0 || values.length === 0) return found;
       const keys = scopeParams(scopes);
-      const facets = padToPowerOfTwo(values.map((value) => facetKey(field, value)));
+      const facets = padToPowerOfTwo(values.map((value) => facetKey(stored, value)));
       const rows = await db.all<MemberRow>(
         membersText(keys.length, facets.length),
         ...[resource.kind, sort, ...keys, ...facets],

@@ -1,7 +1,7 @@
 import type { Uid } from '../../base/uid.ts';
 import type { Reader } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { indexedPlan } from './indexed-plan.ts';
+import { collectionPlan } from './collection-plan.ts';
 import { UNORDERED } from './order.ts';
 import { visibleRange } from './visible-range.ts';
 
@@ -10,6 +10,6 @@ export async function findByName(db: Reader, resource: Resource, reach: readonly
   const range = visibleRange(resource, undefined, reach);
   if (!('collections' in range)) return [];
   const conditions = { filters: [{ field: 'name', values: [name] }] };
-  const plan = await indexedPlan(db, resource, range, conditions, UNORDERED);
+  const plan = await collectionPlan(db, resource, range, conditions, UNORDERED);
   return (await plan.page({ cursor: undefined, limit: 2, skip: 0 })).map(({ uid }) => uid);
 }

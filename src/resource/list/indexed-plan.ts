@@ -6,7 +6,7 @@ import type { ListConditions } from './conditions.ts';
 import { countFromIndex } from './index-counts.ts';
 import { findIndexLists } from './index-lists.ts';
 import { countStatement, pageStatement, queryValues, type ScanQuery } from './list-sql.ts';
-import { type Order, UNORDERED } from './order.ts';
+import { type Order, storedOrder, UNORDERED } from './order.ts';
 import { type CountedTotal, type Cursor, fingerprint } from './page-token.ts';
 import { comparePageRows, type ListPlan, type PageRow } from './plan.ts';
 import { pruneScans } from './prune-scans.ts';
@@ -24,11 +24,12 @@ export async function indexedPlan(
   resource: Resource,
   { collections, excludedUid }: CollectionRange,
   conditions: ListConditions,
-  order: Order,
+  requestedOrder: Order,
   /** The total that a page token has, from an earlier page of the same list. */
   earlierTotal?: CountedTotal,
 ): Promise<ListPlan> {
   const query = splitConditions(resource, conditions);
+  const order = storedOrder(resource, requestedOrder);
   const { equalKeys, since, facetFilters, referenceFilters, unfilteredFacets } = query;
   const facets = [...unfilteredFacets, ...facetFilters.flatMap(facetKeysOf)];
   const lists = await findIndexLists(db, resource, collections, facets);

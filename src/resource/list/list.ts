@@ -8,8 +8,8 @@ import type { Resource } from '../definition.ts';
 import type { ReadContext } from '../operation.ts';
 import { exists } from '../read.ts';
 import { decodeRow, findMessages } from '../read-message.ts';
+import { collectionPlan } from './collection-plan.ts';
 import type { Filter } from './conditions.ts';
-import { indexedPlan } from './indexed-plan.ts';
 import { parseOrder } from './order.ts';
 import type { CountedTotal, Cursor, PageTokens } from './page-token.ts';
 import type { PageRow } from './plan.ts';
@@ -26,7 +26,8 @@ import { type VisibleRange, visibleRange } from './visible-range.ts';
  * 3. visible-range.ts combines the hierarchy filter with the reach of the caller. The result is the collections to read,
  *    or a few uids.
  * 4. A plan (plan.ts) counts the list and reads the page. A few uids are read and sorted in memory (uid-list-plan.ts).
- *    Collections are read by the listing index (indexed-plan.ts):
+ *    Collections are read by the listing index (indexed-plan.ts), or row by row if the list needs a part of the index that
+ *    is being built (collection-plan.ts):
  *    - split-conditions.ts divides the conditions by the kind of index that serves them.
  *    - index-lists.ts finds the lists of the listing index, and index-counts.ts counts rows from their sizes.
  *    - access-path.ts chooses the index and returns the scans (scan.ts), which are ranges of that index.
@@ -101,7 +102,7 @@ export function createLister<S extends DescMessage>(
     const plan =
       'uids' in range
         ? await uidListPlan(ctx.db, resource, range.uids, conditions, order)
-        : await indexedPlan(ctx.db, resource, range, conditions, order, cursor?.countedTotal);
+        : await collectionPlan(ctx.db, resource, range, conditions, order, cursor?.countedTotal);
     const totalCount = await plan.total();
     // Reads one row more than the page has, to know whether there is a next page.
     const rows = await plan.page({ cursor, limit: limit + 1, skip: request.skip });

@@ -17,6 +17,12 @@ export interface Order {
 /** For reads whose order does not matter. */
 export const UNORDERED: Order = { terms: [], uidDescending: false };
 
+/** Returns the same order with the names under which its fields are stored. */
+export function storedOrder({ indexVersions, storedName }: Resource, order: Order): Order {
+  if (!indexVersions) return order;
+  return { ...order, terms: order.terms.map((term) => ({ ...term, field: storedName(term.field) })) };
+}
+
 const ALIASES: Readonly<Record<string, string>> = {
   created_at: 'create_time',
   updated_at: 'update_time',

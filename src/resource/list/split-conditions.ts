@@ -2,7 +2,7 @@ import { PARTITION, type Resource, VISIBLE } from '../definition.ts';
 import { facetKey, WHOLE_LIST } from '../list-membership.ts';
 import type { Filter, KeyCondition, ListConditions } from './conditions.ts';
 
-/** The conditions of a list, divided by how the listing index serves them. */
+/** The conditions of a list, divided by how the listing index serves them, with the stored names of their fields. */
 export interface SplitConditions {
   /** Sort keys that rows must have. */
   readonly equalKeys: readonly KeyCondition[];
@@ -17,17 +17,19 @@ export interface SplitConditions {
 }
 
 export function splitConditions(resource: Resource, { filters, partitions, since }: ListConditions): SplitConditions {
-  const { sortKeys, facets = {}, hidden } = resource;
+  const { sortKeys, facets = {}, hidden, indexVersions, storedName } = resource;
+  const stored = <C extends Filter | KeyCondition>(condition: C): C =>
+    indexVersions ? { ...condition, field: storedName(condition.field) } : condition;
   const keyFilters = filters.filter(({ field }) => field in sortKeys);
   const facetFilters = filters.filter((filter) => !keyFilters.includes(filter) && filter.field in facets);
   const included = partitions ?? (hidden && [VISIBLE, ...Object.keys(hidden)]);
   return {
-    equalKeys: keyFilters.map(equalKeyOf),
-    since,
-    facetFilters,
+    equalKeys: keyFilters.map(equalKeyOf).map(stored),
+    since: since && stored(since),
+    facetFilters: facetFilters.map(stored),
     referenceFilters: filters.filter((filter) => !keyFilters.includes(filter) && !facetFilters.includes(filter)),
-    partitionFilter: partitions && { field: PARTITION, values: partitions },
-    unfilteredFacets: included?.map((partition) => facetKey(PARTITION, partition)) ?? [WHOLE_LIST],
+    partitionFilter: partitions && { field: storedName(PARTITION), values: partitions },
+    unfilteredFacets: included?.map((partition) => facetKey(storedName(PARTITION), partition)) ?? [WHOLE_LIST],
   };
 }
 

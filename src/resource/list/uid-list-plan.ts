@@ -1,6 +1,6 @@
 import type { Reader } from '../../store/store.ts';
 import { PARTITION, type Resource, type Stored } from '../definition.ts';
-import { findAll } from '../read.ts';
+import { findAll, type StoredWithBody } from '../read.ts';
 import type { ListConditions } from './conditions.ts';
 import type { Order } from './order.ts';
 import { comparePageRows, type ListPlan, type PageRow } from './plan.ts';
@@ -13,7 +13,16 @@ export async function uidListPlan(
   conditions: ListConditions,
   order: Order,
 ): Promise<ListPlan> {
-  const stored = await findAll(db, resource, uids);
+  return listInMemory(resource, await findAll(db, resource, uids), conditions, order);
+}
+
+/** Lists the given resources: filters and sorts them in memory. */
+export function listInMemory(
+  resource: Resource,
+  stored: readonly StoredWithBody[],
+  conditions: ListConditions,
+  order: Order,
+): ListPlan {
   const compare = comparePageRows(order);
   const rows = stored
     .filter((row) => matches(resource, row, conditions))

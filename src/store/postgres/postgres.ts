@@ -4,7 +4,7 @@ import { databaseClosed } from '../errors.ts';
 import type { Reader, Row, Store, Value } from '../store.ts';
 import { createStatementPreparer, rethrow } from './connection.ts';
 import { createReads } from './reads.ts';
-import { BINARY_COLLATION } from './transaction.ts';
+import { BINARY_COLLATION, runSnapshot } from './transaction.ts';
 import { valueTypes } from './types.ts';
 import { createWriteGrouper } from './write-grouper.ts';
 
@@ -13,6 +13,7 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** A statement that runs longer fails. 0 for no limit. */
   readonly statementTimeoutMs?: number;
+  readonly applicationName?: string;
   /** Called for connections that broke while they were idle. */
   readonly onLostConnection?: (error: Error) => void;
 }
@@ -60,6 +61,12 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       runningWrites.add(running);
       return running;
     },
+    async snapshot(work) {
+      requireOpen();
+      const running = runSnapshot(pool, preparer, work).finally(() => runningWrites.delete(running));
+      runningWrites.add(running);
+      return running;
+    },
     ping: async () => void (await reader.get('SELECT 1')),
     size: async () =>
       (await reader.get<{ size: number }>('SELECT pg_database_size(current_database()) AS size'))?.size ?? 0,
@@ -82,10 +89,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
 }
 
-function createPool(url: string, { connections = 10, statementTimeoutMs = 30_000, onLostConnection }: PostgresOptions) {
+function createPool(url: string, options: PostgresOptions) {
+  const { connections = 10, statementTimeoutMs = 30_000, applicationName = 'wharfinger', onLostConnection } = options;
   const pool = new pg.Pool({
     connectionString: url,
-    application_name: 'wharfinger',
+    application_name: applicationName,
     max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,

@@ -35,6 +35,22 @@ export async function runTransaction<T>(
   }
 }
 
+/** Runs `work` with a reader that sees one state of the database. */
+export async function runSnapshot<T>(
+  pool: pg.Pool,
+  preparer: StatementPreparer,
+  work: (reader: Reader) => Promise<T>,
+): Promise<T> {
+  const connection = await takeConnection(pool);
+  try {
+    await connection.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    return await work(statementsOn(connection, preparer));
+  } finally {
+    await rollBack(connection);
+    connection.release();
+  }
+}
+
 function statementsOn({ query, insert }: Connection, preparer: StatementPreparer): Statements {
   // Prepared synchronously: if a parameter is refused, the transaction must fail before the next statement is sent.
   const rowsOf = <R extends Row>(sql: string, params: Value[]): Promise<R[]> =>

@@ -73,6 +73,18 @@ export async function openSqlite(path: string, { lockWaitMs = 5_000 }: SqliteOpt
       jsonElements: 'json_each',
     },
     write: (work) => (closing === undefined ? commits.write(work) : Promise.reject(databaseClosed())),
+    async snapshot(work) {
+      if (closing !== undefined) throw databaseClosed();
+      const connection = connectReader(path);
+      try {
+        connection.run('BEGIN');
+        // The first read takes the snapshot.
+        connection.get('SELECT count(*) FROM sqlite_schema');
+        return await work(connection);
+      } finally {
+        connection.close();
+      }
+    },
     ping: async () => void openReader().get('SELECT count(*) FROM sqlite_schema'),
     size: async () => (await sizeOf(path)) + (await sizeOf(`${path}-wal`)),
     close() {
@@ -131,7 +143,7 @@ const connectWriter = (path: string): Connection =>
   configure(connect(path, { readOnly: false, blockMs: 0 }), [...SETTINGS, ...WRITER_SETTINGS]);
 
 /** A reader waits for a lock only while another process recovers the database after a crash, which is short. */
-const connectReader = (path: string): Connection =>
+export const connectReader = (path: string): Connection =>
   configure(connect(path, { readOnly: true, blockMs: 1_000 }), SETTINGS);
 
 /** SQLite has no queue for its lock: the process that polls most often gets it. */

@@ -1,0 +1,28 @@
+/**
+ * Rebuilds the listing index of repos after a change of their declaration, with clients that read and write, and kills the
+ * server ten times in between. Checks that lists are right all the time, and that the index is consistent afterwards.
+ *
+ * Run it with `npm run test:rebuild`, or with `npm run test:rebuild -- PostgreSQL` on PostgreSQL only.
+ */
+import { databases, findDatabase } from '../support/databases.ts';
+import { createFormerData, rebuildWithKills } from './scenario.ts';
+
+const REPOS = 12_000;
+const KILLS = 10;
+
+const selected = process.argv[2] === undefined ? databases : [findDatabase(process.argv[2])];
+for (const database of selected) {
+  const started = performance.now();
+  const data = await createFormerData(database, REPOS);
+  try {
+    const { checks, writes } = await rebuildWithKills(data, KILLS);
+    const seconds = Math.round((performance.now() - started) / 1000);
+    process.stdout.write(
+      `rebuild on ${database.name}: ${REPOS} repos, ${KILLS} kills, ${checks} checks of lists and ${writes} writes in ${seconds} s\n`,
+    );
+  } finally {
+    await data.location.remove();
+  }
+}
+// The PostgreSQL of the tests would keep the process alive.
+process.exit(0);
