@@ -71,6 +71,9 @@ test('settings have defaults', () => {
     maxOrgResources: 5_000_000,
     maxOpenUploads: 1_000,
     maxOrgStorage: Infinity,
+    backupTo: undefined,
+    backupInterval: 86_400_000,
+    backupKeep: '7',
   });
 });
 
