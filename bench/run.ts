@@ -46,6 +46,7 @@ const printingPrograms: Readonly<Record<string, readonly string[]>> = {
   events: [],
   advisories: ['20000'],
   rebuild: ['30000', '40'],
+  backup: ['1024', '100000'],
 };
 /** A program that hangs is killed, so that the results of the others are written. */
 const PROGRAM_TIMEOUT_MS = 120_000;
