@@ -103,7 +103,18 @@ export function parseManifest(text: string): Manifest {
   const { sha256, ...manifest } = parsed;
   if (typeof manifest.format === 'number' && manifest.format > FORMAT) throw newerFormat(manifest.format);
   if (sha256 !== checksum(manifest)) throw new DamagedManifestError('the manifest does not match its checksum');
+  requireSafeNames(manifest);
   return manifest;
+}
+
+/** The files of a data directory that a backup can contain. */
+export const DATA_FILES: readonly string[] = ['owner.json', 'master.key'];
+
+/** Refuses names by which a forged manifest would make a restore write or read elsewhere. */
+function requireSafeNames({ files, parts }: Manifest): void {
+  const isSafe =
+    files.every((name) => DATA_FILES.includes(name)) && parts.every(({ name }) => /^\w[\w.-]*$/.test(name));
+  if (!isSafe) throw new DamagedManifestError('the manifest has invalid names of files');
 }
 
 /** Numbers and the order of fields survive JSON.parse, so the text is the same after it. */

@@ -19,7 +19,12 @@ import { formatManifest, parseManifest } from '../../src/backup/manifest.ts';
 import { runInProcess } from '../../src/cli/cli.testing.ts';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { holdBlobs, releaseBlobs } from '../../src/domains/registry/storage/blob-holds.ts';
-import { openStore } from '../../src/store/open.ts';
+import { postgresDialect, sqliteDialect } from '../../src/store/dialect.ts';
+import { migrate, migrations } from '../../src/store/migrations.ts';
+import { databaseFile, openStore } from '../../src/store/open.ts';
+import { openPostgres } from '../../src/store/postgres/postgres.ts';
+import { getSetting, putSetting } from '../../src/store/settings.ts';
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { type DataLocation, databases } from '../support/databases.ts';
 import { basicAuth, digestOf, ociClient, pushImage } from '../support/oci-client.ts';
@@ -28,6 +33,7 @@ import { grpcClient } from '../support/wires.ts';
 
 const { createGroup, getGroup } = GroupsService.method;
 const REPO = 'my-org/backup';
+const OLDER_SCHEMA = 8;
 
 for (const database of databases) {
   describe(`wharf backup on ${database.name}`, () => {
@@ -122,6 +128,47 @@ for (const database of databases) {
       assert.match(stderr, /created by Wharfinger 99\.0\.0 with schema 4711; this is version \S+, which supports \d+/);
       await location.remove();
       rmSync(join(target, 'backups', id), { recursive: true });
+    });
+
+    it('refuses a manifest that names files outside of the backup', async () => {
+      const { id } = await create();
+      const path = join(target, 'backups', id, 'manifest.json');
+      const manifest = parseManifest(readFileSync(path, 'utf8'));
+      writeFileSync(path, formatManifest({ ...manifest, files: ['../owner.json'] }));
+      const location = await database.createDataLocation();
+      const { code, stderr } = await backup(['restore', target, '--backup', id], location);
+      assert.equal(code, 1);
+      assert.match(stderr, /invalid names of files/);
+      await location.remove();
+      rmSync(join(target, 'backups', id), { recursive: true });
+    });
+
+    it('backs up a database of an older version as it is, and the start after a restore migrates it', async () => {
+      const old = await database.createDataLocation();
+      const restored = await database.createDataLocation();
+      const other = join(parent, 'older');
+      try {
+        const { databaseUrl, dataDir } = old;
+        const store = await (databaseUrl ? openPostgres(databaseUrl) : openSqlite(databaseFile(dataDir)));
+        const dialect = databaseUrl ? postgresDialect : sqliteDialect;
+        const older = migrations.filter(({ id }) => id <= OLDER_SCHEMA);
+        await migrate(store, dialect, older);
+        await store.write((tx) => putSetting(tx, 'kept', 'ü\n\\.'));
+        mkdirSync(join(dataDir, 'registry'), { mode: 0o700 });
+        const created = await backup(['create', other, '-o', 'json'], old);
+        assert.equal(created.code, 0, created.stderr);
+        assert.equal((await store.reader.all('SELECT id FROM migration')).length, older.length, 'it was not migrated');
+        await store.close();
+        const { code, stderr } = await backup(['restore', other], restored);
+        assert.equal(code, 0, stderr);
+        const migrated = await openStore(restored);
+        assert.equal(await getSetting(migrated.reader, 'kept'), 'ü\n\\.');
+        await assertConsistent(migrated.reader);
+        await migrated.close();
+      } finally {
+        await old.remove();
+        await restored.remove();
+      }
     });
 
     it('does not start a server on a restore that has not finished', async () => {
