@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createIdFile, readIdFile } from '../base/id-file.ts';
 import { firstOrganization } from '../domains/iam/groups/first-organization.ts';
-import { databaseFile } from '../store/open.ts';
+import { databaseFile, restoreDirectory } from '../store/open.ts';
 import { getSetting, putSettingIfAbsent } from '../store/settings.ts';
 import type { Reader, Store } from '../store/store.ts';
 
@@ -29,6 +29,8 @@ const hasBlobs = (directory: string): boolean =>
 export function requireDatabaseFile(dataDir: string): void {
   const file = databaseFile(dataDir);
   if (existsSync(file) || !wasUsed(dataDir)) return;
+  // Opening the database reports a restore that has not finished.
+  if (existsSync(restoreDirectory(dataDir))) return;
   throw new Error(
     `the database ${file} is missing, although the data directory was used before: restore it from a backup, or ` +
       `set WHARF_DATABASE_URL if the database is in PostgreSQL; ${beginAgain}`,
