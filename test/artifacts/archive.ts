@@ -1,10 +1,8 @@
-import { equal, match, ok } from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { match, ok } from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { run } from '../../tools/release/run.ts';
+import { useInstalledServer } from './installed-server.ts';
 import { requireProgram } from './programs.ts';
 import type { Release } from './release.ts';
 
@@ -25,28 +23,7 @@ export async function runArchive({ version }: Release, directory: string, scratc
   for (const name of ['dirname', 'readlink']) run('ln', ['-s', run('which', [name], scratch).trim(), tools], scratch);
   run('ln', ['-s', join(directory, 'bin/wharf'), join(tools, 'wharf')], scratch);
   const env = { PATH: tools, WHARF_LISTEN: '127.0.0.1:0', WHARF_DATA: join(scratch, 'archive-data') };
-  const server = spawn(join(directory, 'bin/wharf'), ['serve'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(server, 'exit');
-  let url = '';
-  for await (const line of createInterface({ input: server.stderr })) {
-    url = /"url":"(http:[^"]+)"/.exec(line)?.[1] ?? url;
-    if (url) break;
-  }
-  server.stderr.resume();
-  try {
-    equal((await fetch(`${url}/healthz`)).status, 200);
-    const token = run('wharf', ['auth', 'token'], scratch, env).trim();
-    const groups = run('wharf', ['iam', 'groups', 'list', '--server', url], scratch, { ...env, WHARF_TOKEN: token });
-    match(groups, /my-org/);
-    match(
-      run('wharf', ['version', '--server', url], scratch, env),
-      new RegExp(`^wharf +${version.replaceAll('.', '\\.')} `),
-    );
-  } finally {
-    server.kill('SIGTERM');
-  }
-  await ended;
-  equal(server.exitCode, 0);
+  await useInstalledServer(join(directory, 'bin/wharf'), { version, env, scratch });
 }
 
 /** The Node of the archive for arm64 is for arm64. It cannot be run here. */

@@ -1,5 +1,5 @@
 /**
- * Makes a release in a clone, and tries its artifacts: the image under runc and in a registry, the archive, the systemd
+ * Makes a release in a clone, and tries its artifacts: the npm package, the image under runc and in a registry, the archive, the systemd
  * unit, the Helm chart and the compose file. Run it with `npm run test:artifacts`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { checkChart, checkChartReadme, runPod } from './chart.ts';
 import { check } from './check.ts';
 import { checkCompose } from './compose.ts';
 import { checkArmImage, checkSbom, pushImage, runImage, unpackImage } from './image.ts';
+import { checkOldNode, installPackage, runPackage } from './npm-package.ts';
 import {
   checkDryRun,
   checkFailure,
@@ -37,6 +38,10 @@ try {
 
 async function tryArtifacts(release: Release): Promise<void> {
   await check('provenance', () => checkProvenance(release));
+
+  const bin = installPackage(release, scratch);
+  await check('npm package', () => runPackage(release, bin, scratch));
+  await check('npm package: old Node', () => checkOldNode(bin, scratch));
 
   const layout = unpackImage(release, scratch);
   await check('image: SBOM', () => checkSbom(release, layout, scratch));
