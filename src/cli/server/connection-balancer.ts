@@ -42,6 +42,9 @@ export async function createConnectionBalancer(address: Address): Promise<Connec
       const index = backends.indexOf(backend);
       if (index >= 0) backends.splice(index, 1);
     },
-    close: port.close,
+    async close() {
+      await port.close();
+      for (const socket of waiting.splice(0)) socket.destroy();
+    },
   };
 }
