@@ -132,6 +132,25 @@ export async function assertListsRight(api: Client, { quiet }: FormerData): Prom
   assert.equal(created.repos.length, 10);
 }
 
+/**
+ * Lists all repos of the organization in the new order. Returns whether that was refused, because the list is too long to
+ * be read without an index.
+ */
+export async function isLongListRefused(api: Client, { organization }: FormerData): Promise<boolean> {
+  try {
+    const uidp = { descendantsOf: organization };
+    const { repos: page } = await api.call(listRepos, { uidp, orderBy: 'description desc', pageSize: 20 });
+    const descriptions = (page as Repo[]).map(({ description }) => description);
+    assert.deepEqual(descriptions, descriptions.toSorted().reverse());
+    return false;
+  } catch (error) {
+    if (!(error instanceof CallError) || !/being built \(\d+ %\)/.test(error.message)) throw error;
+    assert.equal(error.code, UNAVAILABLE);
+    assert.equal(error.retryAfter, '5');
+    return true;
+  }
+}
+
 /** Creates, changes and deletes repos until `isOver`, and checks the lists of its own group in the new order. */
 export async function writeUntil(api: Client, parent: Uid, isOver: () => boolean): Promise<number> {
   let writes = 0;
@@ -165,15 +184,24 @@ export async function writeUntil(api: Client, parent: Uid, isOver: () => boolean
   return writes;
 }
 
+export interface RebuildCounts {
+  /** Checks of lists that were right. */
+  readonly checks: number;
+  readonly writes: number;
+  /** Long lists that were refused while their index was built. */
+  readonly refused: number;
+}
+
 /**
  * Builds the index of the changed declaration, kills the server `kills` times meanwhile, and checks that lists are right all
  * the time.
  */
-export async function rebuildWithKills(data: FormerData, kills: number): Promise<{ checks: number; writes: number }> {
+export async function rebuildWithKills(data: FormerData, kills: number): Promise<RebuildCounts> {
   const store = await openChangedStore(data.location);
   const total = data.quiet.repos.length * GROUPS;
   let checks = 0;
   let writes = 0;
+  let refused = 0;
   try {
     for (let round = 0; round <= kills; round++) {
       const server = await spawnChangedBuild(data.location);
@@ -188,6 +216,7 @@ export async function rebuildWithKills(data: FormerData, kills: number): Promise
           while (!isOver) {
             try {
               await assertListsRight(api, data);
+              if (await isLongListRefused(api, data)) refused++;
               checks++;
             } catch (error) {
               if (error instanceof assert.AssertionError) throw error;
@@ -214,6 +243,7 @@ export async function rebuildWithKills(data: FormerData, kills: number): Promise
           await server.kill();
         } else {
           await assertListsRight(api, data);
+          assert.equal(await isLongListRefused(api, data), false, 'long lists are not refused afterwards');
           isOver = true;
         }
         for (const count of await Promise.all(writers)) writes += count;
@@ -226,7 +256,7 @@ export async function rebuildWithKills(data: FormerData, kills: number): Promise
       }
     }
     await assertIndexConsistent(store.reader);
-    return { checks, writes };
+    return { checks, writes, refused };
   } finally {
     await store.close();
   }

@@ -12,7 +12,10 @@ import { onlyParts } from './build-in-progress.ts';
 import { type BuildProgress, findProgress, putProgress } from './build-progress.ts';
 import { partSet } from './index-parts.ts';
 
-const NEXT_UIDS = 'SELECT uid, parent, indexed FROM resource WHERE kind = $1 AND uid > $2 ORDER BY uid LIMIT $3';
+const NEXT_UIDS = `SELECT uid, parent, indexed, length(body) AS bytes FROM resource
+  WHERE kind = $1 AND uid > $2 ORDER BY uid LIMIT $3`;
+/** The most bytes of messages in a batch, unless one message has more. */
+const MAX_BYTES = 512 * 1024;
 const LOCK_PARENTS = `SELECT uid FROM resource WHERE kind = $1 AND uid IN (${batchPlaceholders(2)}) ORDER BY uid`;
 const LOCK_ROWS = `SELECT ${COLUMNS.join(', ')}, indexed FROM resource
   WHERE kind = $1 AND uid > $2 AND uid <= $3 ORDER BY uid`;
@@ -28,6 +31,7 @@ interface UidRow extends Row {
   readonly uid: string;
   readonly parent: string;
   readonly indexed: number | null;
+  readonly bytes: number;
 }
 interface LockedRow extends ResourceRow {
   readonly indexed: number | null;
@@ -55,7 +59,7 @@ export async function buildBatch(
 ): Promise<BatchResult | undefined> {
   const before = await findProgress(store.reader, kind);
   if (before?.generation !== generation) return undefined;
-  const next = await store.reader.all<UidRow>(NEXT_UIDS, kind, before.cursor, limit);
+  const next = withinBytes(await store.reader.all<UidRow>(NEXT_UIDS, kind, before.cursor, limit));
   const unmarked = next.filter(({ indexed }) => indexed !== generation);
   return store.write(async (tx) => {
     const begun = performance.now();
@@ -80,6 +84,16 @@ export async function buildBatch(
     await putProgress(tx, progress);
     return { progress, isComplete: false, transactionMs: performance.now() - begun };
   });
+}
+
+/** Returns the first rows, until they have MAX_BYTES together. */
+function withinBytes(rows: readonly UidRow[]): readonly UidRow[] {
+  let bytes = 0;
+  const end = rows.findIndex((row, at) => {
+    bytes += Number(row.bytes);
+    return bytes > MAX_BYTES && at > 0;
+  });
+  return end < 0 ? rows : rows.slice(0, end);
 }
 
 /** Returns how many resources it added to the index. */

@@ -14,8 +14,10 @@ import { countOtherConnections, findUnindexedKinds, forgetUnindexedWrites } from
 import { purgeParts } from './purge-parts.ts';
 import { declarationsId, putListingIndex, registerDeclarations } from './register-declarations.ts';
 
-/** How often a server looks whether there is something to build, while other servers may cause it. */
+/** How often a server looks whether it can go on, while another server builds or has to be stopped. */
 const POLL_MS = 1_000;
+/** How often a server looks whether a server with other declarations has written. */
+const IDLE_POLL_MS = 5_000;
 /** How often progress is logged. */
 const LOG_MS = 10_000;
 /** How long a batch should take: on SQLite it holds up the event loop, on PostgreSQL writers of the same rows. */
@@ -61,8 +63,17 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
   const pause = async (stepMs: number): Promise<void> => void (await wait(Math.max(1, stepMs / 2)));
 
   async function register(): Promise<void> {
-    for (const { kind, added, removed } of await registerDeclarations(store, resources, clock)) {
-      log.info({ kind, added, removed }, 'the declaration of a resource has changed: its listing index is rebuilt');
+    for (;;) {
+      try {
+        for (const { kind, added, removed } of await registerDeclarations(store, resources, clock)) {
+          log.info({ kind, added, removed }, 'the declaration of a resource has changed: its listing index is rebuilt');
+        }
+        return;
+      } catch (error) {
+        if (!isLockTimeout(error) || isStopping()) throw error;
+        log.info({}, 'the database is busy: waiting for a lock to record the changed declarations');
+        await wait(POLL_MS);
+      }
     }
   }
 
@@ -145,7 +156,7 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
         const hasWork = unfinished.length > 0 || (!isOnlyWriter && (await findUnindexedKinds(store.reader)).length > 0);
         if (hasWork && (await lease.take())) await work(unfinished);
         else if (isOnlyWriter && !hasWork) return;
-        else await wait(POLL_MS);
+        else await wait(hasWork ? POLL_MS : IDLE_POLL_MS);
       } catch (error) {
         if (isStopping()) return;
         log.warn({ error }, 'cannot build a listing index now; it is tried again');
@@ -274,6 +285,10 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
     },
   };
 }
+
+/** Whether PostgreSQL gave up waiting for a lock (SQLSTATE lock_not_available). */
+const isLockTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.cause as { code?: string } | undefined)?.code === '55P03';
 
 /** Logs the beginning, the progress and the end of a build. */
 function createProgressReporter(log: Log, kind: string, from: BuildProgress | undefined) {

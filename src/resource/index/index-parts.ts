@@ -98,11 +98,8 @@ export function partSet(parts: Iterable<string>): PartSet {
   };
 }
 
-interface MissingParts {
-  readonly resource: Resource;
-  readonly missing: PartSet | undefined;
-}
-const missingByIndex = new WeakMap<ListingIndex, MissingParts>();
+/** Several resources can have the same kind, because some operations present it in another way. */
+const missingByIndex = new WeakMap<ListingIndex, Map<Resource, PartSet | undefined>>();
 
 /**
  * Returns the declared parts that do not have all resources yet, or undefined if there are none. A kind that the database
@@ -110,10 +107,14 @@ const missingByIndex = new WeakMap<ListingIndex, MissingParts>();
  */
 export function missingParts(resource: Resource, index: ListingIndex | undefined): PartSet | undefined {
   if (!index) return undefined;
-  const known = missingByIndex.get(index);
-  if (known?.resource === resource) return known.missing;
-  const absent = partsOf(resource).filter((part) => !index.parts.has(part));
-  const missing = absent.length > 0 ? partSet(absent) : undefined;
-  missingByIndex.set(index, { resource, missing });
-  return missing;
+  let known = missingByIndex.get(index);
+  if (!known) {
+    known = new Map();
+    missingByIndex.set(index, known);
+  }
+  if (!known.has(resource)) {
+    const absent = partsOf(resource).filter((part) => !index.parts.has(part));
+    known.set(resource, absent.length > 0 ? partSet(absent) : undefined);
+  }
+  return known.get(resource);
 }

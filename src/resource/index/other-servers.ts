@@ -28,6 +28,8 @@ const FORGET = 'DELETE FROM unindexed_write WHERE kind = $1';
 export async function watchOtherServers(tx: Transaction, declarations: string): Promise<void> {
   if (tx.isOnlyWriter) return;
   if (!/^[0-9a-f]+$/.test(declarations)) throw new Error(`invalid id of declarations: ${declarations}`);
+  // The trigger needs a lock for which all writers wait, so it must not wait long for it itself.
+  await tx.run('SET LOCAL lock_timeout = 1000');
   await tx.run(RECORD_WRITE);
   await tx.run(DROP_TRIGGER);
   await tx.run(`CREATE TRIGGER unindexed_write AFTER INSERT OR UPDATE OR DELETE ON resource FOR EACH ROW
