@@ -62,14 +62,14 @@ function validate(resources: readonly Resource[], file: string): void {
   equal(output.match(/passed for resource/g)?.length, builtIn.length, output);
 }
 
-/** Every pod is restricted, has probes, sets known variables only, and has more time to stop than a server takes. */
+/** Every pod is restricted, has probes, sets known variables only, and has more time to stop than a server takes (docs/OPERATIONS.md). */
 function checkPods(resources: readonly Resource[], version: string): void {
   const workload = resources.find(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
   const pod = workload.spec.template.spec;
   const [container] = pod.containers;
   const env = new Map<string, string>(container.env.map(({ name, value }: Resource) => [name, value]));
   checkVariables(env.keys());
-  ok(pod.terminationGracePeriodSeconds >= 20);
+  ok(pod.terminationGracePeriodSeconds >= Number.parseInt(env.get('WHARF_DRAIN') ?? '', 10) + 24);
   equal(pod.automountServiceAccountToken, false);
   deepEqual([pod.securityContext.runAsNonRoot, pod.securityContext.seccompProfile.type], [true, 'RuntimeDefault']);
   deepEqual(container.securityContext, {

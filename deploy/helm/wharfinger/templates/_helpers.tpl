@@ -68,7 +68,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "persistence.enabled is false, so the pod would lose its master key: enable it, or set masterKey.existingSecret" -}}
 {{- end -}}
 {{- end -}}
-{{- $own := list "WHARF_LISTEN" "WHARF_DATA" "WHARF_OPERATIONS_LISTEN" "WHARF_PUBLIC_URL" "WHARF_TLS_CERT" "WHARF_TLS_KEY" "WHARF_MASTER_KEY" "WHARF_MASTER_KEY_FILE" "WHARF_DATABASE_URL" "WHARF_DATABASE_URL_FILE" -}}
+{{- $own := list "WHARF_LISTEN" "WHARF_DATA" "WHARF_DRAIN" "WHARF_OPERATIONS_LISTEN" "WHARF_PUBLIC_URL" "WHARF_TLS_CERT" "WHARF_TLS_KEY" "WHARF_MASTER_KEY" "WHARF_MASTER_KEY_FILE" "WHARF_DATABASE_URL" "WHARF_DATABASE_URL_FILE" -}}
 {{- range $name, $value := .Values.settings -}}
 {{- if has $name $own -}}
 {{- fail (printf "settings.%s: the chart sets this variable from another value. README.md says from which" $name) -}}
@@ -103,8 +103,8 @@ spec:
   automountServiceAccountToken: false
   # Variables for every Service of the namespace could be taken for settings: a Service named wharf gives WHARF_PORT.
   enableServiceLinks: false
-  # Longer than a server takes to stop: 10 seconds for requests and 3 for deliveries.
-  terminationGracePeriodSeconds: 30
+  # Longer than a server takes to stop: the drain, then 10 seconds for requests, 3 for deliveries and 10 to close.
+  terminationGracePeriodSeconds: {{ add (int .Values.drainSeconds) 30 }}
   securityContext:
     runAsNonRoot: true
     runAsUser: 65532
@@ -136,6 +136,8 @@ spec:
         - name: WHARF_DATA
           # The server creates the directory with mode 0700: an emptyDir itself has mode 0777, which it refuses.
           value: /data/wharfinger
+        - name: WHARF_DRAIN
+          value: {{ printf "%ds" (int .Values.drainSeconds) | quote }}
         {{- with include "wharfinger.publicUrl" . }}
         - name: WHARF_PUBLIC_URL
           value: {{ . | quote }}
