@@ -2,6 +2,7 @@
  * Makes a release in a clone, and tries its artifacts: the npm package, the image under runc and in a registry, the archive, the systemd
  * unit, the Helm chart and the compose file. Run it with `npm run test:artifacts`.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +23,10 @@ import {
 } from './release.ts';
 import { checkUnit, runUnit } from './unit.ts';
 
+if (spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname }).status !== 0) {
+  process.stdout.write('artifacts: SKIPPED, because this is not a clone of the repository\n');
+  process.exit();
+}
 const scratch = mkdtempSync(join(tmpdir(), 'wharf-artifacts-'));
 try {
   const release = cloneForRelease(scratch);

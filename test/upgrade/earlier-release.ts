@@ -15,6 +15,13 @@ export interface EarlierRelease {
   readonly program: string;
 }
 
+/** Why there is no earlier release to run. */
+export interface Unavailable {
+  readonly problem: string;
+  /** Whether the checkout has no history, which no installation can change. */
+  readonly hasNoHistory?: boolean;
+}
+
 /** The release before this one, which upgrades begin with. */
 const [previous] = list.releases.slice(-1);
 
@@ -22,13 +29,16 @@ const [previous] = list.releases.slice(-1);
  * Makes the release before this one ready to run: its sources from the history of the repository, and its
  * dependencies. Returns why that is not possible otherwise.
  */
-export function prepareEarlierRelease(): EarlierRelease | { readonly problem: string } {
+export function prepareEarlierRelease(): EarlierRelease | Unavailable {
   if (previous === undefined) return { problem: 'test/upgrade/releases.json names no release' };
   const { version, commit, program } = previous;
   try {
     execFileSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT, stdio: 'pipe' });
   } catch {
-    return { problem: `the history has no commit ${commit} (${version}): run git fetch --unshallow` };
+    return {
+      problem: `the history has no commit ${commit} (${version}): run git fetch --unshallow`,
+      hasNoHistory: true,
+    };
   }
   const directory = join(tmpdir(), `wharf-release-${version}-${commit}-${userTag()}`);
   if (!existsSync(directory)) {
