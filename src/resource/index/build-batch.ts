@@ -4,7 +4,7 @@ import { findListingIndex, type ListingIndex } from '../../store/listing-indexes
 import { batchPlaceholders, parameterBatches } from '../../store/parameter-batches.ts';
 import type { Row, Store, Transaction, Value } from '../../store/store.ts';
 import type { Resource } from '../definition.ts';
-import { inLockOrder, type ListMembership, membershipsOf } from '../list-membership.ts';
+import { compareText, inLockOrder, type ListMembership, membershipsOf } from '../list-membership.ts';
 import { ADD_TO_LISTS } from '../listing-index.ts';
 import { COLUMNS, type ResourceRow, toStored } from '../read.ts';
 import { sortKeysJson } from '../write.ts';
@@ -152,6 +152,8 @@ export async function addEntries(
   const ids = await findOrCreateLists(tx, kind, [...lists.values()].sort(inLockOrder));
   const values: Value[] = [];
   for (const [id, { rows }] of [...ids].sort(([a], [b]) => a - b)) {
+    // In index order, as in ../listing-index.ts.
+    rows.sort(([aSort, aKey], [bSort, bKey]) => compareText(aSort, bSort) || compareText(aKey, bKey));
     for (const [sort, key, uid] of rows) values.push(id, sort, key, uid);
   }
   tx.insertUnawaited(ENTRIES, values);

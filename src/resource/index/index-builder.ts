@@ -21,7 +21,7 @@ const IDLE_POLL_MS = 5_000;
 /** How often progress is logged. */
 const LOG_MS = 10_000;
 /** How long a batch should take: on SQLite it holds up the event loop, on PostgreSQL writers of the same rows. */
-const BATCH_MS = { onlyWriter: 12, sharedDatabase: 50 };
+const BATCH_MS = { onlyWriter: 20, sharedDatabase: 50 };
 const MIN_BATCH = 20;
 const MAX_BATCH = 1_000;
 
