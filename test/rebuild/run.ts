@@ -1,10 +1,13 @@
 /**
  * Rebuilds the listing index of repos after a change of their declaration, with clients that read and write, and kills the
  * server ten times in between. Checks that lists are right all the time, and that the index is consistent afterwards.
+ * Then runs two builds with different declarations on one PostgreSQL.
  *
  * Run it with `npm run test:rebuild`, or with `npm run test:rebuild -- PostgreSQL` on PostgreSQL only.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { databases, findDatabase } from '../support/databases.ts';
 import { createFormerData, rebuildWithKills } from './scenario.ts';
 
@@ -25,6 +28,11 @@ for (const database of selected) {
   } finally {
     await data.location.remove();
   }
+}
+if (selected.some(({ name }) => name === 'PostgreSQL')) {
+  const file = join(import.meta.dirname, 'rolling-upgrade.ts');
+  const { status } = spawnSync(process.execPath, ['--test', file], { stdio: 'inherit' });
+  assert.equal(status, 0, 'two builds with different declarations on one PostgreSQL');
 }
 // The PostgreSQL of the tests would keep the process alive.
 process.exit(0);
