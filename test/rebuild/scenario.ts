@@ -28,7 +28,7 @@ import { CallError, type Client, wires } from '../support/wires.ts';
 import { changedRepos } from './changed-declaration.ts';
 
 /** All declarations of the test build. */
-const changedResources = resources.map((resource) =>
+export const changedResources = resources.map((resource) =>
   resource.kind === repos.kind ? (changedRepos as Resource) : resource,
 );
 const PROGRAM = fileURLToPath(new URL('./changed-build.program.ts', import.meta.url));

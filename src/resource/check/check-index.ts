@@ -28,7 +28,9 @@ export async function checkIndex(
   { report, isRepair, includeUnfinished = false, onProgress = () => {} }: IndexCheckOptions,
 ): Promise<void> {
   const listingIndexes = includeUnfinished ? undefined : store.reader.listingIndexes;
-  const repair = isRepair ? createRepair(store, listingIndexes) : undefined;
+  const repair = isRepair
+    ? createRepair(store, listingIndexes, includeUnfinished ? store.reader.listingIndexes : undefined)
+    : undefined;
   const db: Reader = listingIndexes ? { ...snapshot, listingIndexes } : snapshot;
   const counts = await createListCounts(db);
   const kinds = new Map<string, Resource>();

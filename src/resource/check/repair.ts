@@ -22,7 +22,8 @@ const REFERENCES: BulkInsert = {
   columns: { kind: 'text', field: 'text', value: 'text', uid: 'text' },
   conflict: 'skip',
 };
-const SET_KEYS = 'UPDATE resource SET keys = $3 WHERE kind = $1 AND uid = $2';
+const SET_KEYS = `UPDATE resource SET keys = $3, indexed = coalesce($4, indexed)
+  WHERE kind = $1 AND uid = $2`;
 const DROP_ENTRY = 'DELETE FROM entry WHERE list = $1 AND sort = $2 AND key = $3 AND uid = $4';
 const FIND_KEY = 'SELECT key, uid FROM natural_key WHERE kind = $1 AND key = $2';
 const DROP_KEY = 'DELETE FROM natural_key WHERE kind = $1 AND key = $2 AND uid = $3';
@@ -52,8 +53,12 @@ export interface Repair {
   finish(): Promise<void>;
 }
 
-/** Leaves out the parts of the listing index that `indexes` lack, because they are being built. */
-export function createRepair(store: Store, indexes: ListingIndexes | undefined): Repair {
+/**
+ * Leaves out the parts of the listing index that `indexes` lack, because they are being built. Without `indexes` it adds
+ * resources to these parts too, and marks them as members of the index in `building`, so that the builder does not add
+ * them again.
+ */
+export function createRepair(store: Store, indexes: ListingIndexes | undefined, building?: ListingIndexes): Repair {
   const changedLists = new Map<number, Resource>();
 
   async function inBatches<T>(
@@ -69,7 +74,7 @@ export function createRepair(store: Store, indexes: ListingIndexes | undefined):
   return {
     resources: (resource, uids) =>
       inBatches(uids.toSorted(), async (tx, some) => {
-        for (const id of await mendResources(tx, indexes, resource, some)) changedLists.set(id, resource);
+        for (const id of await mendResources(tx, indexes, building, resource, some)) changedLists.set(id, resource);
       }),
     extraEntries: (resource, list, entries) =>
       inBatches(entries, async (tx, some) => {
@@ -107,13 +112,15 @@ export function createRepair(store: Store, indexes: ListingIndexes | undefined):
 async function mendResources(
   tx: Transaction,
   indexes: ListingIndexes | undefined,
+  building: ListingIndexes | undefined,
   resource: Resource,
   uids: readonly string[],
 ): Promise<number[]> {
   const { kind } = resource;
+  const generation = building?.get(kind)?.generation ?? null;
   await lockParents(tx, resource, await findAll(tx, resource, uids));
   const stored: readonly Stored[] = await findAll(tx.forUpdate, resource, uids);
-  for (const each of stored) await tx.run(SET_KEYS, kind, each.uid, sortKeysJson(resource, each));
+  for (const each of stored) await tx.run(SET_KEYS, kind, each.uid, sortKeysJson(resource, each), generation);
   const claims = stored.flatMap((each) => expectedKeys(resource, each));
   for (const { key, uid } of claims) {
     const holder = await tx.get<KeyRow>(FIND_KEY, kind, key);

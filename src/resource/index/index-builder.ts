@@ -10,7 +10,14 @@ import { buildBatch } from './build-batch.ts';
 import { type BuildProgress, findProgress, percentageOf } from './build-progress.ts';
 import { createBuilderLease } from './builder-lease.ts';
 import { isNeededToServe, missingParts, parsePart, partSet, partsOf } from './index-parts.ts';
-import { countOtherConnections, findUnindexedKinds, forgetUnindexedWrites } from './other-servers.ts';
+import {
+  beginRepair,
+  countOtherConnections,
+  endRepair,
+  findUnindexedKinds,
+  isWatching,
+  watchOtherServers,
+} from './other-servers.ts';
 import { purgeParts } from './purge-parts.ts';
 import { declarationsId, putListingIndex, registerDeclarations } from './register-declarations.ts';
 
@@ -68,6 +75,7 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
         for (const { kind, added, removed } of await registerDeclarations(store, resources, clock)) {
           log.info({ kind, added, removed }, 'the declaration of a resource has changed: its listing index is rebuilt');
         }
+        await watch();
         return;
       } catch (error) {
         if (!isLockTimeout(error) || isStopping()) throw error;
@@ -75,6 +83,18 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
         await wait(POLL_MS);
       }
     }
+  }
+
+  /**
+   * Records the writes of other servers. The database may record those of this one: declarations differ also by a kind that
+   * only one of two versions has. A restored database records none.
+   */
+  async function watch(): Promise<void> {
+    // Without a change of a declaration, servers of other versions have the same listing indexes.
+    if (!resources.some((resource) => (indexOf(resource)?.generation ?? 0) > 0)) return;
+    isOnlyWriter = await store.write((tx) => tx.isOnlyWriter);
+    if (isOnlyWriter || (await isWatching(store.reader, declarations))) return;
+    await store.write((tx) => watchOtherServers(tx, declarations));
   }
 
   const indexOf = ({ kind }: Resource): ListingIndex | undefined => store.reader.listingIndexes?.get(kind);
@@ -85,9 +105,6 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
 
   async function prepare(): Promise<void> {
     await register();
-    // Without a change of a declaration, servers of other versions have the same listing indexes.
-    if (!resources.some((resource) => (indexOf(resource)?.generation ?? 0) > 0)) return;
-    isOnlyWriter = await store.write((tx) => tx.isOnlyWriter);
     while (!isStopping()) {
       const waiting = resources.filter((resource) => neededParts(resource).length > 0);
       if (waiting.length === 0) return;
@@ -188,10 +205,10 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
     for (const kind of isOnlyWriter ? [] : await findUnindexedKinds(store.reader)) {
       if (isStopping()) return;
       const resource = resources.find((each) => each.kind === kind);
-      await store.write((tx) => forgetUnindexedWrites(tx, kind));
-      if (!resource) continue;
       log.info({ kind }, 'a server with other declarations has changed resources: their listing index is checked');
-      await repair(resource);
+      await store.write((tx) => beginRepair(tx, kind));
+      if (resource) await repair(resource);
+      await store.write((tx) => endRepair(tx, kind));
     }
   }
 
@@ -249,8 +266,9 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
     const { kind } = resource;
     const isWrittenByOthers = !isOnlyWriter && (await findUnindexedKinds(store.reader)).includes(kind);
     if (isWrittenByOthers) {
-      await store.write((tx) => forgetUnindexedWrites(tx, kind));
+      await store.write((tx) => beginRepair(tx, kind));
       await repair(resource, true);
+      await store.write((tx) => endRepair(tx, kind));
       return false;
     }
     await changeIndex(resource, (index) =>
