@@ -79,7 +79,7 @@ async function register(tx: Transaction, resource: Resource, now: number): Promi
   const removed = index.parts.union(index.building).union(index.dropping).difference(declared);
   const generation = index.generation + 1;
   const total = await countResources(tx, kind);
-  const isBuilt = added.size === 0 || total === 0;
+  const isBuilt = added.size === 0;
   await putListingIndex(tx, {
     kind,
     parts: isBuilt ? declared : declared.difference(added),
