@@ -43,7 +43,7 @@ export function newRunId(now: number): string {
 
 export interface OwnRun {
   readonly id: string;
-  /** Throws if others may take this run for dead, because the target could not be written for too long. */
+  /** Throws if others may have taken this run for dead, because the target could not be written for too long. */
   requireLive(): Promise<void>;
   /** Returns the other runs that are active. Removes what those that were interrupted have left. */
   others(): Promise<Run[]>;
@@ -54,6 +54,7 @@ export interface OwnRun {
 export async function beginRun(target: BackupTarget, id: string, kind: RunKind, clock = Date.now): Promise<OwnRun> {
   const begun = clock();
   let renewed = begun;
+  let isLapsed = false;
   const announce = async (): Promise<void> => {
     const now = clock();
     const file: RunFile = {
@@ -64,14 +65,22 @@ export async function beginRun(target: BackupTarget, id: string, kind: RunKind, 
     renewed = now;
   };
   await announce();
+  const hasLapsed = async (): Promise<boolean> =>
+    clock() - renewed >= TTL_MS || (await target.readText(runKey(id))) === undefined;
+  async function renew(): Promise<void> {
+    isLapsed ||= await hasLapsed();
+    await announce();
+  }
   // A renewal that fails is repeated at the next turn.
-  const timer = setInterval(() => void announce().catch(() => {}), RENEW_MS);
+  const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS);
   return {
     id,
     async requireLive() {
-      const isKnown = (await target.readText(runKey(id))) !== undefined;
-      if (isKnown && clock() - renewed < TTL_MS) return;
-      throw new Error(`${target.name} could not be written for ${TTL_MS / 60_000} minutes: run the command again`);
+      if (!isLapsed && !(await hasLapsed())) return;
+      throw new Error(
+        `${target.name} could not be written for ${TTL_MS / 60_000} minutes, or another host's clock is ahead, ` +
+          'so others may have deleted what this run needs: run the command again',
+      );
     },
     others: async () => (await liveRuns(target, clock())).filter((run) => run.id !== id),
     async end() {
