@@ -1,14 +1,21 @@
+import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '../../src/base/log.ts';
 import { resources } from '../../src/domains/domains.ts';
 import { repos } from '../../src/domains/registry/repos/repos.ts';
+import type { Resource } from '../../src/resource/definition.ts';
+import { buildBatch } from '../../src/resource/index/build-batch.ts';
 import { createIndexBuilder } from '../../src/resource/index/index-builder.ts';
-import { registerDeclarations } from '../../src/resource/index/register-declarations.ts';
+import { partSet } from '../../src/resource/index/index-parts.ts';
+import { purgeParts } from '../../src/resource/index/purge-parts.ts';
+import { putListingIndex, registerDeclarations } from '../../src/resource/index/register-declarations.ts';
 import { findChildren } from '../../src/resource/read.ts';
 import { deleteOne } from '../../src/resource/write.ts';
+import { findListingIndex, type ListingIndexes } from '../../src/store/listing-indexes.ts';
 import type { Store } from '../../src/store/store.ts';
 import { databases } from '../support/databases.ts';
 import { pollUntil } from '../support/poll-until.ts';
+import { changedRepos } from './changed-declaration.ts';
 import {
   assertIndexConsistent,
   changedResources,
@@ -32,6 +39,51 @@ async function buildIndexes(store: Store): Promise<void> {
 
 for (const database of databases) {
   describe(`an interrupted build on ${database.name}`, () => {
+    test('a server that was suspended while it deleted rows deletes none of a later phase', async (t) => {
+      const data = await createFormerData(database, 20);
+      const store = await openChangedStore(data.location);
+      t.after(async () => {
+        await store.close();
+        await data.location.remove();
+      });
+      await buildIndexes(store);
+      const index = await findListingIndex(store.reader, repos.kind);
+      assert.ok(index);
+      const facet = partSet(['facet:name']);
+      const pause = () => Promise.resolve();
+      await assert.rejects(purgeParts(store, { ...index, phase: 'purging' }, facet, pause), /has changed/);
+      await assert.rejects(purgeParts(store, { ...index, generation: 0 }, facet, pause), /has changed/);
+      await assertIndexConsistent(store.reader);
+    });
+
+    test('a server that was suspended before the build does not begin it again', async (t) => {
+      const data = await createFormerData(database, 20);
+      const store = await openChangedStore(data.location);
+      t.after(async () => {
+        await store.close();
+        await data.location.remove();
+      });
+      const { listingIndexes } = store.reader;
+      await registerDeclarations(store, changedResources, Date.now);
+      const waiting = await findListingIndex(store.reader, repos.kind);
+      assert.ok(waiting && listingIndexes);
+      assert.equal(waiting.phase, 'waiting');
+      // Another server has taken over and has added some resources.
+      const building = { ...waiting, phase: 'building' as const };
+      await store.write((tx) => putListingIndex(tx, building));
+      await buildBatch(store, changedRepos as Resource, building, 10, Date.now());
+      let refreshes = 0;
+      const suspended: ListingIndexes = {
+        get: (kind) => (refreshes < 2 && kind === repos.kind ? waiting : listingIndexes.get(kind)),
+        async refresh() {
+          refreshes++;
+          await listingIndexes.refresh();
+        },
+      };
+      await buildIndexes({ ...store, reader: { ...store.reader, listingIndexes: suspended } });
+      await assertIndexConsistent(store.reader);
+    });
+
     test('what an earlier declaration has left is deleted although no resource exists', async (t) => {
       const data = await createFormerData(database, 20);
       const store = await openChangedStore(data.location);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { findListingIndex, type ListingIndex } from '../../store/listing-indexes.ts';
+import { findListingIndex, type IndexPhase, type ListingIndex } from '../../store/listing-indexes.ts';
 import type { Store } from '../../store/store.ts';
 import { checkIndex } from '../check/check-index.ts';
 import type { Difference } from '../check/difference.ts';
@@ -165,6 +165,10 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
     await store.reader.listingIndexes?.refresh();
   }
 
+  /** Does nothing if another server, which took over from this one, has changed the phase. */
+  const changePhase = (resource: Resource, from: IndexPhase, to: IndexPhase): Promise<void> =>
+    changeIndex(resource, (index) => (index.phase === from ? { ...index, phase: to } : index));
+
   async function run(): Promise<void> {
     while (!isStopping()) {
       try {
@@ -214,22 +218,18 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
 
   async function finish(resource: Resource): Promise<void> {
     if (indexOf(resource)?.phase === 'waiting') {
-      await changeIndex(resource, (index) => ({ ...index, phase: 'purging' }));
+      await changePhase(resource, 'waiting', 'purging');
     }
-    if (indexOf(resource)?.phase === 'purging') {
-      const parts = partSet(indexOf(resource)?.building ?? []);
-      await purgeParts(
-        store,
-        resource.kind,
-        partSet([...parts.parts].filter((part) => !isNeededToServe(part))),
-        pauseLeased,
-      );
+    const purging = indexOf(resource);
+    if (purging?.phase === 'purging') {
+      const parts = partSet([...purging.building].filter((part) => !isNeededToServe(part)));
+      await purgeParts(store, purging, parts, pauseLeased);
       if (isStopping()) return;
-      await changeIndex(resource, (index) => ({ ...index, phase: 'building' }));
+      await changePhase(resource, 'purging', 'building');
     }
     if (indexOf(resource)?.phase === 'building') await build(resource);
-    const { phase, dropping } = indexOf(resource) ?? {};
-    if (phase === 'complete' && dropping && dropping.size > 0 && !isStopping()) await dropParts(resource, dropping);
+    const built = indexOf(resource);
+    if (built?.phase === 'complete' && built.dropping.size > 0 && !isStopping()) await dropParts(resource, built);
   }
 
   /** Pauses, and throws if the server stops or another one has taken the lease. */
@@ -279,14 +279,15 @@ export function createIndexBuilder({ store, resources, clock, log }: IndexBuilde
     return true;
   }
 
-  async function dropParts(resource: Resource, dropping: ReadonlySet<string>): Promise<void> {
+  async function dropParts(resource: Resource, current: ListingIndex): Promise<void> {
+    const { dropping } = current;
     const fields = new Set(Object.keys(resource.references ?? {}));
     // The rows of a reference that has another version now are still in use. Unique keys have no rows of their own.
     const unused = [...dropping].filter((part) => {
       const { type, name } = parsePart(part);
       return type !== 'reference' || !fields.has(name.replace(/#\d+$/, ''));
     });
-    await purgeParts(store, resource.kind, partSet(unused), pauseLeased);
+    await purgeParts(store, current, partSet(unused), pauseLeased);
     await changeIndex(resource, (index) => ({ ...index, dropping: index.dropping.difference(dropping) }));
     log.info({ kind: resource.kind, parts: unused }, 'deleted what is no longer declared from the listing index');
   }

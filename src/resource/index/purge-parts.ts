@@ -1,3 +1,4 @@
+import { findListingIndex, type ListingIndex } from '../../store/listing-indexes.ts';
 import type { Row, Store, Transaction } from '../../store/store.ts';
 import { facetOfList, type PartSet, parsePart } from './index-parts.ts';
 
@@ -26,18 +27,24 @@ type Deletion = readonly [statement: string, ...params: (string | number)[]];
 
 /**
  * Deletes the rows of parts of the listing index of a kind, in short transactions, and calls `pause` between them. Begins
- * anew after an interruption: what has been deleted already costs little.
+ * anew after an interruption: what has been deleted already costs little. Throws if the index is no longer in the phase of
+ * `index`: another server, which took over from this one, may have built the parts.
  */
 export async function purgeParts(
   store: Store,
-  kind: string,
+  { kind, generation, phase }: Pick<ListingIndex, 'kind' | 'generation' | 'phase'>,
   parts: PartSet,
   pause: (stepMs: number) => Promise<void>,
 ): Promise<void> {
   const run = async (deletions: Deletion[]): Promise<void> => {
     while (deletions.length > 0) {
-      const left = await store.write((tx) => runDeletions(tx, deletions));
-      deletions = left;
+      deletions = await store.write(async (tx) => {
+        const current = await findListingIndex(tx.forShare, kind);
+        if (current?.generation !== generation || current.phase !== phase) {
+          throw new Error(`the listing index of ${kind} has changed since its rows were to be deleted`);
+        }
+        return runDeletions(tx, deletions);
+      });
       await pause(STEP_MS);
     }
   };
