@@ -29,6 +29,11 @@ export interface ScheduleState {
   readonly lease?: { readonly id: string; readonly until: number } | undefined;
 }
 
+/** A backup was created, but the server has lost blobs that it should contain. */
+export class IncompleteBackupError extends Error {
+  override readonly name = 'IncompleteBackupError';
+}
+
 const LEASE_MS = 5 * 60_000;
 const RENEW_MS = LEASE_MS / 5;
 const FIRST_POLL_MS = 3_000;
@@ -67,8 +72,10 @@ export function startBackupSchedule({ store, clock, log, intervalMs, run }: Sche
       log.info({ durationMs: clock() - begun }, 'created a scheduled backup');
       await store.write((tx) => endLease(tx, id, { next: begun + intervalMs, failures: 0 }));
     } catch (error) {
+      // A repetition would lack the same blobs, and each would take the place of an earlier backup in the retention.
+      const retryMs = error instanceof IncompleteBackupError ? intervalMs : RETRY_MS;
       const failures = ((await readSchedule(store))?.failures ?? 0) + (stopping.signal.aborted ? 0 : 1);
-      const delayMs = stopping.signal.aborted ? 0 : Math.min(intervalMs, RETRY_MS * 2 ** Math.min(failures - 1, 20));
+      const delayMs = stopping.signal.aborted ? 0 : Math.min(intervalMs, retryMs * 2 ** Math.min(failures - 1, 20));
       if (!stopping.signal.aborted) log.error({ error, failures, retryMs: delayMs }, 'the scheduled backup failed');
       await store.write((tx) => endLease(tx, id, { next: clock() + delayMs, failures }));
     } finally {

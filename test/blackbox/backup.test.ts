@@ -206,7 +206,7 @@ for (const database of databases) {
       client.close();
       rmSync(join(server.dataLocation.dataDir, 'registry', blobKey(digestOf(lost))));
       const { code, stderr } = await backup(['create', target]);
-      assert.equal(code, 1);
+      assert.equal(code, 10);
       assert.match(stderr, new RegExp(`complete except for 1 blobs[^]*${digestOf(lost)}: its file is missing`));
       const verified = await backup(['verify', target]);
       assert.equal(verified.code, 1);

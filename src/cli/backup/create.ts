@@ -85,7 +85,7 @@ async function create(command: Command, location: string, options: Options): Pro
     terminal.err(`wharf: the master key${masterKey.id ? ` ${masterKey.id}` : ''} is ${masterKey.note}\n`);
   if (blobs.unavailable.length === 0) return;
   throw new CliError(
-    ExitCode.failure,
+    ExitCode.damaged,
     `the backup ${id} is complete except for ${blobs.unavailable.length} blobs that the server itself has lost: ` +
       "push their images again ('wharf registry verify' names them)",
     blobs.unavailable.slice(0, 20).map(({ digest, problem }) => `${digest}: ${problem}`),

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
+import { IncompleteBackupError } from '../../backup/schedule.ts';
 import type { Config } from '../../config.ts';
+import { ExitCode } from '../exit-codes.ts';
 
 /** The variables by which a worker process knows that it is one. The command must not take itself for a worker. */
 const WORKER_VARIABLES = ['NODE_UNIQUE_ID', 'NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'];
@@ -9,7 +11,10 @@ const FILE_VARIABLES = ['WHARF_DATABASE_URL_FILE'];
 const LOWER_PRIORITY = 10;
 const MAX_MESSAGE = 2_000;
 
-/** Runs `wharf backup create` with the settings of this server, in a process of its own and with lower priority. */
+/**
+ * Runs `wharf backup create` with the settings of this server, in a process of its own and with lower priority. Rejects
+ * with an IncompleteBackupError if the server has lost blobs.
+ */
 export function runBackupProcess(config: Config, target: string, signal: AbortSignal): Promise<void> {
   const env: NodeJS.ProcessEnv = {
     ...process.env,
@@ -39,7 +44,8 @@ export function runBackupProcess(config: Config, target: string, signal: AbortSi
     child.on('close', (code, killedBy) => {
       if (code === 0) return resolve();
       const lines = message.split('\n').filter((line) => line.startsWith('wharf: '));
-      reject(new Error(lines.at(-1)?.slice('wharf: '.length) ?? `wharf backup create ended with ${killedBy ?? code}`));
+      const problem = lines.at(-1)?.slice('wharf: '.length) ?? `wharf backup create ended with ${killedBy ?? code}`;
+      reject(code === ExitCode.damaged ? new IncompleteBackupError(problem) : new Error(problem));
     });
   });
 }
