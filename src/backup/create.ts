@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { keyIdOf } from '../base/secretbox.ts';
 import { version } from '../base/version.ts';
 import type { Blobs } from '../blobs/blobs.ts';
-import { deleteHolds, HOLD_MS, holdBlobs, releaseBlobs } from '../domains/registry/storage/blob-holds.ts';
+import { deleteHolds, findHolds, HOLD_MS, holdBlobs, releaseBlobs } from '../domains/registry/storage/blob-holds.ts';
 import { CHECK, keyOf, readKeys } from '../identity/master-key.ts';
 import { keyFileIn } from '../identity/master-key-file.ts';
 import { databaseFile } from '../store/open.ts';
@@ -71,11 +71,11 @@ export async function createBackup(options: CreateOptions): Promise<Manifest> {
     await awaitOthers(run, 'prune', ({ host }) => progress.say(`waiting for 'wharf backup prune' on ${host} to end`));
     const removed = await removeInterrupted(target, run);
     for (const interrupted of removed) progress.say(`removed the incomplete backup ${interrupted}`);
-    await removeOldStaging(dataDir, new Set([id, ...(await run.others()).map((other) => other.id)]));
-    await mkdir(staging, { recursive: true, mode: 0o700 });
     await holdBlobs(store, id, clock() + HOLD_MS);
     const renewal = setInterval(() => void holdBlobs(store, id, clock() + HOLD_MS).catch(() => {}), HOLD_RENEW_MS);
     try {
+      await removeOldStaging(dataDir, new Set(await findHolds(store.reader, clock())));
+      await mkdir(staging, { recursive: true, mode: 0o700 });
       const parts: Part[] = [];
       return await createHeld({ ...options, run, staging, parts, writePart: partWriter(target, id, parts) });
     } finally {
@@ -193,7 +193,10 @@ async function recordSuccess(store: Store, last: LastBackup): Promise<void> {
 const writeLocally = (path: string, source: AsyncIterable<Uint8Array>): Promise<void> =>
   pipeline(Readable.from(source), createWriteStream(path, { mode: 0o600 }));
 
-/** Runs to S3 stage the database in the data directory. Those that were killed left it there. */
+/**
+ * Runs to S3 stage the database in the data directory. Those that were killed left it there. `live` are the runs to any
+ * target that have a hold, which they take first.
+ */
 async function removeOldStaging(dataDir: string, live: ReadonlySet<string>): Promise<void> {
   const names = await readdir(join(dataDir, STAGING)).catch(() => []);
   for (const name of names) {

@@ -29,9 +29,12 @@ export async function releaseBlobs(store: Store, id: string): Promise<void> {
 }
 
 /** Whether a hold exists. Garbage collection reads it while it has the lock. */
-export async function areBlobsHeld(db: Reader, now: number): Promise<boolean> {
+export const areBlobsHeld = async (db: Reader, now: number): Promise<boolean> => (await findHolds(db, now)).length > 0;
+
+/** Returns the ids of the holds that have not expired. */
+export async function findHolds(db: Reader, now: number): Promise<string[]> {
   const holds = await db.all<{ key: string; value: string }>(LIVE, PREFIX, AFTER_PREFIX);
-  return holds.some(({ value }) => Number(value) > now);
+  return holds.filter(({ value }) => Number(value) > now).map(({ key }) => key.slice(PREFIX.length));
 }
 
 /** Deletes the holds that a copy of the database contains, and those of processes that were killed. */
