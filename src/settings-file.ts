@@ -20,7 +20,8 @@ export interface FileValue {
 /** The places where the file is looked for, if none is named. */
 export const defaultFiles: readonly string[] = ['wharf.yaml', '/etc/wharfinger/wharf.yaml'];
 
-const NO_FILE = '/dev/null';
+/** Names no file, so that none of the default files is read. */
+export const NO_FILE = '/dev/null';
 const MAX_BYTES = 1024 * 1024;
 
 /** What a check needs to know about the process. */

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { IncompleteBackupError } from '../../backup/schedule.ts';
-import type { Config } from '../../config.ts';
+import type { LoadedSettings } from '../../load-settings.ts';
+import { NO_FILE } from '../../settings-file.ts';
 import { ExitCode } from '../exit-codes.ts';
 
 /** The variables by which a worker process knows that it is one. The command must not take itself for a worker. */
@@ -11,18 +12,29 @@ const FILE_VARIABLES = ['WHARF_DATABASE_URL_FILE'];
 const LOWER_PRIORITY = 10;
 const MAX_MESSAGE = 2_000;
 
+type ServerSettings = Pick<LoadedSettings, 'config' | 'file'>;
+
+/** Returns the variables with which the command has the settings of the server. */
+export function backupEnvironment({ config, file }: ServerSettings, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own: NodeJS.ProcessEnv = {
+    ...env,
+    WHARF_DATA: config.data,
+    // An empty value counts as unset.
+    WHARF_DATABASE_URL: config.databaseUrl ?? '',
+    // A flag may have named the file. Without one, the command must not find another.
+    WHARF_CONFIG: file ?? NO_FILE,
+  };
+  for (const variable of [...WORKER_VARIABLES, ...FILE_VARIABLES]) delete own[variable];
+  return own;
+}
+
 /**
  * Runs `wharf backup create` with the settings of this server, in a process of its own and with lower priority. Rejects
  * with an IncompleteBackupError if the server has lost blobs.
  */
-export function runBackupProcess(config: Config, target: string, signal: AbortSignal): Promise<void> {
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    WHARF_DATA: config.data,
-    // An empty value counts as unset.
-    WHARF_DATABASE_URL: config.databaseUrl ?? '',
-  };
-  for (const variable of [...WORKER_VARIABLES, ...FILE_VARIABLES]) delete env[variable];
+export function runBackupProcess(settings: ServerSettings, target: string, signal: AbortSignal): Promise<void> {
+  const { config } = settings;
+  const env = backupEnvironment(settings, process.env);
   const args = ['backup', 'create', target, '--keep', config.backupKeep];
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...args], {
     ...{ env, signal, killSignal: 'SIGTERM' },

@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Config } from '../../config.ts';
+import type { LoadedSettings } from '../../load-settings.ts';
 import type { PortPurpose, StartOptions } from '../../main.ts';
 import { stopLimitMs, stopTimesOf } from '../../stop-times.ts';
 import { errorMessage, rootCause } from '../error-message.ts';
@@ -20,12 +21,17 @@ export interface RunningServer {
 }
 
 /** Serves in this process. */
-export async function startInProcess(config: Config, log: Log, options: StartOptions = {}): Promise<RunningServer> {
+export async function startInProcess(
+  settings: LoadedSettings,
+  log: Log,
+  options: StartOptions = {},
+): Promise<RunningServer> {
+  const { config } = settings;
   try {
     const { startServer } = await import('../../main.ts');
     const { url, localUrl, organization, firstStart, reload, stop } = await startServer(config, {
       log,
-      runBackup: (target, signal) => runBackupProcess(config, target, signal),
+      runBackup: (target, signal) => runBackupProcess(settings, target, signal),
       ...options,
     });
     collectWhenIdle();
@@ -122,9 +128,9 @@ async function openBalancers({ listen, operationsListen }: Config): Promise<read
 }
 
 /** Serves the connections that the supervisor hands over to this worker. */
-export async function startWorker(config: Config, log: Log): Promise<RunningServer> {
+export async function startWorker(settings: LoadedSettings, log: Log): Promise<RunningServer> {
   try {
-    return await startInProcess(config, log, { openPort: openSupervisorPort, publishMetrics: metricsOfAllWorkers });
+    return await startInProcess(settings, log, { openPort: openSupervisorPort, publishMetrics: metricsOfAllWorkers });
   } catch (error) {
     await reportStart({ failed: errorMessage(error) });
     return process.exit(1);

@@ -47,7 +47,7 @@ async function serve(flags: LoadFlags): Promise<void> {
   // Without a listener, SIGHUP would end the process.
   let reload = (): void => log.warn({}, 'SIGHUP is ignored until the server has started');
   process.on('SIGHUP', () => reload());
-  const server = isWorker ? await startWorker(config, log) : await startFirst(flags, loaded, log);
+  const server = isWorker ? await startWorker(loaded, log) : await startFirst(flags, loaded, log);
   const limitStop = (): void => startStopLimit(limitOf(config), log);
   stopOnSignals({ stop: server.stop, limitStop, log, clock: systemClock, process });
   reload = createReload({
@@ -64,18 +64,15 @@ async function serve(flags: LoadFlags): Promise<void> {
 }
 
 /** Starts the process that users start: it serves itself, or its workers do. */
-async function startFirst(
-  flags: LoadFlags,
-  { config, file, warnings }: LoadedSettings,
-  log: Log,
-): Promise<RunningServer> {
+async function startFirst(flags: LoadFlags, loaded: LoadedSettings, log: Log): Promise<RunningServer> {
+  const { config, file, warnings } = loaded;
   if (file !== undefined) log.info({ file }, 'read the settings file');
   for (const warning of warnings) log.warn({}, warning);
   warnAboutStart(flags, log);
   const claim = await claimData(config, log).catch((error: unknown) => {
     throw new Error(startFailureMessage(error, config));
   });
-  const server = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(config, log));
+  const server = await (config.workers > 1 ? startWorkers(config, log) : startInProcess(loaded, log));
   claim.record(server.started);
   const notice = addressNotice(config, server.started.url);
   if (notice !== undefined) log.warn({}, notice);
