@@ -84,6 +84,28 @@ for (const database of databases) {
       await assertIndexConsistent(store.reader);
     });
 
+    test('a batch passes over resources that the index has, and adds no more than its limit', async (t) => {
+      const data = await createFormerData(database, 40);
+      const store = await openChangedStore(data.location);
+      t.after(async () => {
+        await store.close();
+        await data.location.remove();
+      });
+      await registerDeclarations(store, changedResources, Date.now);
+      const index = await findListingIndex(store.reader, repos.kind);
+      assert.ok(index);
+      const building = { ...index, phase: 'building' as const };
+      const first = "SELECT uid FROM resource WHERE kind = 'repo' ORDER BY uid LIMIT 20";
+      await store.write(async (tx) => {
+        await putListingIndex(tx, building);
+        const mark = `UPDATE resource SET indexed = $1 WHERE kind = 'repo' AND uid IN (${first})`;
+        await tx.run(mark, building.generation);
+      });
+      const result = await buildBatch(store, changedRepos as Resource, building, 5, Date.now());
+      assert.equal(result?.progress.done, 5);
+      assert.ok(result.transactionMs > 0);
+    });
+
     test('what an earlier declaration has left is deleted although no resource exists', async (t) => {
       const data = await createFormerData(database, 20);
       const store = await openChangedStore(data.location);

@@ -14,6 +14,8 @@ import { partSet } from './index-parts.ts';
 
 const NEXT_UIDS = `SELECT uid, parent, indexed, length(body) AS bytes FROM resource
   WHERE kind = $1 AND uid > $2 ORDER BY uid LIMIT $3`;
+/** The most rows that a batch reads. Those that are in the index already cost next to nothing. */
+const MAX_ROWS = 1_000;
 /** The most bytes of messages in a batch, unless one message has more. */
 const MAX_BYTES = 512 * 1024;
 const LOCK_PARENTS = `SELECT uid FROM resource WHERE kind = $1 AND uid IN (${batchPlaceholders(2)}) ORDER BY uid`;
@@ -41,7 +43,7 @@ export interface BatchResult {
   readonly progress: BuildProgress;
   /** Whether it was the last batch of a pass that found all resources in the index. */
   readonly isComplete: boolean;
-  /** How long the transaction took without waiting for others. */
+  /** How long the transaction took without waiting for others. 0 if it had nothing to add. */
   readonly transactionMs: number;
 }
 
@@ -59,7 +61,7 @@ export async function buildBatch(
 ): Promise<BatchResult | undefined> {
   const before = await findProgress(store.reader, kind);
   if (before?.generation !== generation) return undefined;
-  const next = withinBytes(await store.reader.all<UidRow>(NEXT_UIDS, kind, before.cursor, limit));
+  const next = firstRows(await store.reader.all<UidRow>(NEXT_UIDS, kind, before.cursor, MAX_ROWS), generation, limit);
   const unmarked = next.filter(({ indexed }) => indexed !== generation);
   return store.write(async (tx) => {
     const begun = performance.now();
@@ -82,16 +84,19 @@ export async function buildBatch(
       ...{ cursor: last, found: current.found + unmarked.length, done: current.done + indexed, updated: now },
     };
     await putProgress(tx, progress);
-    return { progress, isComplete: false, transactionMs: performance.now() - begun };
+    const transactionMs = unmarked.length > 0 ? performance.now() - begun : 0;
+    return { progress, isComplete: false, transactionMs };
   });
 }
 
-/** Returns the first rows, until they have MAX_BYTES together. */
-function withinBytes(rows: readonly UidRow[]): readonly UidRow[] {
+/** Returns the first rows, until `limit` of them have to be added to the index or they have MAX_BYTES together. */
+function firstRows(rows: readonly UidRow[], generation: number, limit: number): readonly UidRow[] {
   let bytes = 0;
+  let unmarked = 0;
   const end = rows.findIndex((row, at) => {
     bytes += Number(row.bytes);
-    return bytes > MAX_BYTES && at > 0;
+    if (row.indexed !== generation) unmarked++;
+    return unmarked > limit || (bytes > MAX_BYTES && at > 0);
   });
   return end < 0 ? rows : rows.slice(0, end);
 }
