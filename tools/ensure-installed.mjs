@@ -1,4 +1,6 @@
 // Runs before every npm script, on whatever Node the machine has: a fresh clone needs no other set-up step.
+// Then runs the program in its argument, if there is one, on the Node that npm has installed. `&& node program` in
+// the npm script would not: the shell remembers where it found `node` before the installation.
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,4 +19,10 @@ if (changed('node_modules/.package-lock.json') < changed('package-lock.json')) {
     shell: process.platform === 'win32',
   });
   if (done.status !== 0) process.exit(done.status ?? 1);
+}
+
+const program = process.argv[2];
+if (program !== undefined) {
+  const done = spawnSync('node', [program], { cwd: root, stdio: 'inherit', shell: process.platform === 'win32' });
+  process.exit(done.status ?? 1);
 }
