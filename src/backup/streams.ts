@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { pipeline, Readable, type Transform } from 'node:stream';
+import { Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 
 /** Compresses with Zstandard. Level 3 takes about a second for 300 MB of a database. */
@@ -9,10 +10,13 @@ export const compress = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8
 export const decompress = (source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> =>
   through(source, createZstdDecompress());
 
-function through(source: AsyncIterable<Uint8Array>, transform: Transform): AsyncIterable<Uint8Array> {
+async function* through(source: AsyncIterable<Uint8Array>, transform: Transform): AsyncGenerator<Uint8Array> {
   // An error of the source destroys the transform, so that its reader gets the error.
-  pipeline(Readable.from(source, { objectMode: false }), transform, () => {});
-  return transform;
+  const done = pipeline(Readable.from(source, { objectMode: false }), transform);
+  done.catch(() => {});
+  yield* transform;
+  // A decompressor ends with the compressed data. If the source has more, its checksum is wrong, and it throws only now.
+  await done;
 }
 
 /** The size and the digest of what was read so far. */

@@ -99,20 +99,29 @@ async function verifyPart(
     return undefined;
   } catch (error) {
     if (error instanceof MissingFileError) return 'is missing';
-    if (error instanceof DamagedPartError) return error.message;
+    if (error instanceof DamagedPartError) return error.problem;
     throw error;
   }
 }
 
 export class DamagedPartError extends Error {
   override readonly name = 'DamagedPartError';
+  /** What is wrong, without the name of the part. */
+  readonly problem: string;
+
+  constructor(message: string, problem = message) {
+    super(message);
+    this.problem = problem;
+  }
 }
 
 /** Reads a part as it is stored. Throws a DamagedPartError at its end if it does not match its checksum. */
 export async function* readPart(target: BackupTarget, id: string, part: Part): AsyncGenerator<Uint8Array> {
+  const damaged = (problem: string): DamagedPartError =>
+    new DamagedPartError(`${part.name} of the backup ${id} ${problem}: use another backup`, problem);
   yield* measured(target.read(partKey(id, part.name)), ({ size, sha256 }) => {
-    if (size !== part.size) throw new DamagedPartError(`has ${size} bytes instead of ${part.size}`);
-    if (sha256 !== part.sha256) throw new DamagedPartError('does not match its checksum');
+    if (size !== part.size) throw damaged(`has ${size} bytes instead of ${part.size}`);
+    if (sha256 !== part.sha256) throw damaged('does not match its checksum');
   });
 }
 

@@ -130,6 +130,21 @@ for (const database of databases) {
       rmSync(join(target, 'backups', id), { recursive: true });
     });
 
+    it('names the damaged part that stops a restore', async () => {
+      const { id } = await create();
+      const path = join(target, 'backups', id);
+      const { parts } = parseManifest(readFileSync(join(path, 'manifest.json'), 'utf8'));
+      const { name = '' } = parts.find((part) => /^(database|table-resource)\./.test(part.name)) ?? {};
+      const bytes = readFileSync(join(path, name));
+      writeFileSync(join(path, name), Buffer.concat([bytes, Buffer.alloc(1)]));
+      const location = await database.createDataLocation();
+      const { code, stderr } = await backup(['restore', target, '--backup', id], location);
+      assert.equal(code, 1);
+      assert.ok(stderr.includes(`${name} of the backup ${id} has ${bytes.length + 1} bytes instead of`), stderr);
+      await location.remove();
+      rmSync(path, { recursive: true });
+    });
+
     it('refuses a manifest that names files outside of the backup', async () => {
       const { id } = await create();
       const path = join(target, 'backups', id, 'manifest.json');
