@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { requireOutside } from './backup/require-outside.ts';
 import { type Clock, systemClock } from './base/clock.ts';
 import { createLogger, type Log } from './base/log.ts';
 import { createMetrics, type Metrics } from './base/metrics.ts';
@@ -39,6 +40,7 @@ export type PortPurpose = 'main' | 'operations';
 
 /** Composes and starts a server. */
 export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
+  if (config.backupTo !== undefined) requireOutside(config.backupTo, config.data);
   const { log: plainLog = createLogger({ level: config.logLevel }), clock = systemClock, publishMetrics } = options;
   const { pause = sleep } = options;
   const own = createMetrics();

@@ -7,9 +7,9 @@ const HOUR = 3_600_000;
 const NOW = Date.parse('2026-01-10T00:00:00Z');
 
 /** A backup of so many hours ago. */
-const backup = (hours: number): FoundBackup => ({
+const backup = (hours: number, unavailable: readonly object[] = []): FoundBackup => ({
   id: `-${hours}h`,
-  manifest: { moment: new Date(NOW - hours * HOUR).toISOString() } as Manifest,
+  manifest: { moment: new Date(NOW - hours * HOUR).toISOString(), blobs: { unavailable } } as Manifest,
   problem: undefined,
 });
 const damaged: FoundBackup = { id: 'damaged', manifest: undefined, problem: 'the manifest is not JSON' };
@@ -32,4 +32,12 @@ test('a retention neither counts nor removes backups whose manifest cannot be re
   const { kept, removed } = choose([backup(72), backup(48), damaged], { count: 1 }, NOW);
   assert.deepEqual(idsOf(kept), ['-48h', 'damaged']);
   assert.deepEqual(idsOf(removed), ['-72h']);
+});
+
+test('backups that lack blobs do not displace complete ones, and are removed too', () => {
+  const lacking = (hours: number): FoundBackup => backup(hours, [{}]);
+  const all = [lacking(96), backup(72), backup(48), lacking(24), lacking(12)];
+  assert.deepEqual(idsOf(choose(all, { count: 1 }, NOW).kept), ['-48h', '-12h']);
+  assert.deepEqual(idsOf(choose(all, { count: 2 }, NOW).kept), ['-72h', '-48h', '-24h', '-12h']);
+  assert.deepEqual(idsOf(choose(all, { ageMs: 20 * HOUR }, NOW).kept), ['-48h', '-12h']);
 });

@@ -53,19 +53,30 @@ export async function pruneBackups(options: PruneOptions): Promise<Pruned> {
   }
 }
 
-/** Backups with a damaged manifest are kept: it is unknown what they refer to. */
+/**
+ * Backups that lack blobs, because the server had lost them, do not displace complete ones: the retention applies to all
+ * backups, and to the complete ones among them. Backups with a damaged manifest are kept: it is unknown what they refer
+ * to.
+ */
 export function choose(
   backups: readonly FoundBackup[],
   keep: Retention,
   now: number,
 ): { readonly kept: readonly FoundBackup[]; readonly removed: readonly FoundBackup[] } {
-  const whole = backups.filter(({ manifest }) => manifest !== undefined);
-  const isKept = (backup: FoundBackup): boolean => {
-    const rank = whole.length - 1 - whole.indexOf(backup);
-    if (!backup.manifest || rank === 0) return true;
-    return 'count' in keep ? rank < keep.count : Date.parse(backup.manifest.moment) > now - keep.ageMs;
-  };
+  const readable = backups.filter(({ manifest }) => manifest !== undefined);
+  const complete = readable.filter(({ manifest }) => manifest?.blobs.unavailable.length === 0);
+  const kept = new Set([...newestOf(readable, keep, now), ...newestOf(complete, keep, now)]);
+  const isKept = (backup: FoundBackup): boolean => !backup.manifest || kept.has(backup);
   return { kept: backups.filter(isKept), removed: backups.filter((backup) => !isKept(backup)) };
+}
+
+/** The backups that a retention keeps, and always the newest. `backups` begins with the oldest. */
+function newestOf(backups: readonly FoundBackup[], keep: Retention, now: number): readonly FoundBackup[] {
+  return backups.filter(({ manifest }, index) => {
+    const rank = backups.length - 1 - index;
+    if (!manifest || rank === 0) return true;
+    return 'count' in keep ? rank < keep.count : Date.parse(manifest.moment) > now - keep.ageMs;
+  });
 }
 
 /** How many blobs are deleted until the run checks again that others know of it. */

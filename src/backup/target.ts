@@ -1,4 +1,4 @@
-import { isAbsolute, relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { createS3Client } from '../s3/client.ts';
 import { readCredentials } from '../s3/credentials.ts';
 import { parseS3Location } from '../s3/location.ts';
@@ -86,15 +86,4 @@ export function openTarget(location: string, { env, runId }: TargetOptions): Bac
     return createS3Target(createS3Client({ location: s3, credentials: readCredentials(env) }), s3);
   }
   return openDirectoryTarget(resolve(location), runId);
-}
-
-/** Refuses a target in the data directory: it would be lost with what it protects. */
-export function requireOutside(location: string, dataDir: string): void {
-  if (location.startsWith('s3://')) return;
-  const path = relative(resolve(dataDir), resolve(location));
-  if (path === '' || !(path.startsWith('..') || isAbsolute(path))) {
-    throw new Error(
-      `${location} is in the data directory, and would be lost with it: name a directory on another disk`,
-    );
-  }
 }

@@ -49,7 +49,7 @@ async function create(command: Command, location: string, options: Options): Pro
   const { openFilesystemBlobs } = await import('../../blobs/filesystem.ts');
   const { registryDirectory } = await import('../../oci/registry-directory.ts');
   const { createBackup } = await import('../../backup/create.ts');
-  const { requireOutside } = await import('../../backup/target.ts');
+  const { requireOutside } = await import('../../backup/require-outside.ts');
   const { pruneBackups } = await import('../../backup/prune.ts');
   const { newRunId } = await import('../../backup/runs.ts');
   // Opening would create the database, and a wrong path would go unnoticed.

@@ -54,3 +54,10 @@ test('a misspelt variable stops the start', async (t) => {
   assert.match(stderr, /^wharf: WHARF_LISTN is not a setting: did you mean WHARF_LISTEN\?[^\n]*\n$/);
   assert.equal(existsSync(data), false);
 });
+
+test('a target of scheduled backups in the data directory stops the start', async (t) => {
+  const data = join(temporaryDirectory(t), 'data');
+  const { code, stderr } = await wharf(['serve'], { WHARF_DATA: data, WHARF_BACKUP_TO: join(data, 'backups') });
+  assert.equal(code, 1);
+  assert.match(stderr, /^wharf: [^\n]*is in the data directory, and would be lost with it[^\n]*\n$/);
+});
