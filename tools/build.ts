@@ -87,6 +87,7 @@ const optionsFor = (outdir: string): BuildOptions & { readonly metafile: true } 
   entryNames: '[name]',
   chunkNames: 'chunk-[hash]',
   bundle: true,
+  splitting: true,
   format: 'esm',
   platform: 'node',
   target: 'node22',
@@ -110,13 +111,12 @@ async function build(sources: readonly string[], outdir: string): Promise<void> 
   const esbuild = await import('esbuild');
   const options = optionsFor(outdir);
   const results = await Promise.all([
-    // The server in one file, because each further file makes a start slower.
-    esbuild.build({ ...options, entryPoints: ['src/main.ts'] }),
+    // The server in one file, because each further file makes a start slower, and what it loads on demand in others.
+    esbuild.build({ ...options, entryPoints: ['src/main.ts'], chunkNames: 'main-[hash]' }),
     // The commands in many, because each needs only a small part.
     esbuild.build({
       ...options,
       entryPoints: ['src/cli/wharf.ts', 'src/cli/docker-credential-wharf.ts', ...programs],
-      splitting: true,
       plugins: [rewriteUrls, serverIsExternal],
     }),
   ]);

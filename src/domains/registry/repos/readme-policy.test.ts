@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_README, readmeProblem } from './readme-policy.ts';
+import { readmeProblem } from './readme-policy.ts';
+import { MAX_README } from './readme-size.ts';
 
 const safe = [
   '',

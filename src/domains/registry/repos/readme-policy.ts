@@ -1,11 +1,9 @@
 import MarkdownIt from 'markdown-it';
 import { type DefaultTreeAdapterTypes, parse } from 'parse5';
+import { MAX_README } from './readme-size.ts';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
-
-/** In characters. The time to render a README is proportional to its length. */
-export const MAX_README = 128 * 1024;
 
 /** Renders Markdown with raw HTML and all links unchanged, so that the policy checks both. */
 function render(text: string): string {

@@ -16,7 +16,7 @@ import { find, findAll } from '../../../resource/read.ts';
 import { applyMask } from '../../../resource/update-mask.ts';
 import { update } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
-import { MAX_README } from './readme-policy.ts';
+import { MAX_README } from './readme-size.ts';
 import { repos } from './repos.ts';
 
 const { getRepoReadme, updateRepoReadme } = ReposService.method;
