@@ -1,7 +1,6 @@
+import { DELIVERY_STOP_MS, REQUESTS_STOP_MS } from './base/stop-grace.ts';
 import type { Config } from './config.ts';
 import { isLoopback } from './config-values.ts';
-import { STOP_GRACE_MS as DELIVERY_MS } from './delivery/delivery.ts';
-import { STOP_GRACE_MS as REQUESTS_MS } from './transport/protocol-router.ts';
 
 /** Long enough for a load balancer that checks /readyz every two seconds. */
 const DEFAULT_DRAIN_MS = 5_000;
@@ -24,7 +23,7 @@ export interface StopTimes {
 /** By default, a server that only this machine can reach does not drain: no load balancer is in front of it. */
 export function stopTimesOf({ drain, listen }: Pick<Config, 'drain' | 'listen'>): StopTimes {
   const drainMs = drain ?? (isLoopback(listen) ? 0 : DEFAULT_DRAIN_MS);
-  return { drainMs, idleMs: Math.min(IDLE_MS, drainMs), requestsMs: REQUESTS_MS, deliveriesMs: DELIVERY_MS };
+  return { drainMs, idleMs: Math.min(IDLE_MS, drainMs), requestsMs: REQUESTS_STOP_MS, deliveriesMs: DELIVERY_STOP_MS };
 }
 
 /** After this time a process that is still stopping is killed. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { findDatabase, temporaryStore } from '../../test/support/databases.ts';
-import { IncompleteBackupError, readSchedule, startBackupSchedule } from './schedule.ts';
+import { IncompleteBackupError } from './incomplete-backup.ts';
+import { readSchedule, startBackupSchedule } from './schedule.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 0, 1);

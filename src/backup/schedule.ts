@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
 import { getSetting, putSetting } from '../store/settings.ts';
 import type { Store, Transaction } from '../store/store.ts';
+import { isIncompleteBackup } from './incomplete-backup.ts';
 
 export interface ScheduleOptions {
   readonly store: Store;
@@ -27,11 +28,6 @@ export interface ScheduleState {
   readonly failures: number;
   /** The server that is creating a backup. */
   readonly lease?: { readonly id: string; readonly until: number } | undefined;
-}
-
-/** A backup was created, but the server has lost blobs that it should contain. */
-export class IncompleteBackupError extends Error {
-  override readonly name = 'IncompleteBackupError';
 }
 
 const LEASE_MS = 5 * 60_000;
@@ -73,7 +69,7 @@ export function startBackupSchedule({ store, clock, log, intervalMs, run }: Sche
       await store.write((tx) => endLease(tx, id, { next: begun + intervalMs, failures: 0 }));
     } catch (error) {
       // A repetition would lack the same blobs, and each would take the place of an earlier backup in the retention.
-      const retryMs = error instanceof IncompleteBackupError ? intervalMs : RETRY_MS;
+      const retryMs = isIncompleteBackup(error) ? intervalMs : RETRY_MS;
       const failures = ((await readSchedule(store))?.failures ?? 0) + (stopping.signal.aborted ? 0 : 1);
       const delayMs = stopping.signal.aborted ? 0 : Math.min(intervalMs, retryMs * 2 ** Math.min(failures - 1, 20));
       if (!stopping.signal.aborted) log.error({ error, failures, retryMs: delayMs }, 'the scheduled backup failed');

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { DELIVERY_STOP_MS } from '../base/stop-grace.ts';
 import type { Tracing } from '../base/tracing.ts';
 import { parentOf } from '../base/uid.ts';
 import type { EventReaders } from '../contract/event-readers.ts';
@@ -78,8 +79,6 @@ const MIN_WAIT_MS = 10;
 /** The delay of the next poll after the database has failed. */
 const ERROR_WAIT_MS = 5_000;
 const PRUNE_MS = 10 * 60 * 1000;
-/** How long running requests to sinks may take when the server stops. */
-export const STOP_GRACE_MS = 3000;
 /**
  * The duration of a lease, in timeouts of one attempt. Sending starts no attempt after one timeout, and the last
  * attempt can take another one. The third is for a slow database.
@@ -254,7 +253,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       clearTimeout(timer);
       await polling;
       const sent = Promise.all(sending);
-      await Promise.race([sent, delay(STOP_GRACE_MS, undefined, { ref: false })]);
+      await Promise.race([sent, delay(DELIVERY_STOP_MS, undefined, { ref: false })]);
       cancelling.abort();
       await Promise.all([sent, pruning]);
     },

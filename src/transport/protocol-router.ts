@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import type { Log } from '../base/log.ts';
 import { createMemoryBudget, type MemoryBudget } from '../base/memory-budget.ts';
+import { REQUESTS_STOP_MS } from '../base/stop-grace.ts';
 import type { BodyTimeout } from './body-timeout.ts';
 import { createConnectionCounter } from './connection-counter.ts';
 import { createHttpServer } from './http-server.ts';
@@ -10,9 +11,6 @@ import { defaultLimits, type Limits } from './limits.ts';
 import { detectProtocol, type Protocol } from './protocol-detection.ts';
 import type { TlsPair } from './tls-files.ts';
 import { closeUnreadConnections } from './unread-connections.ts';
-
-/** How long running requests may take after the port is closed. */
-export const STOP_GRACE_MS = 10_000;
 
 /** How long a client may take to read the error that its request got at the end of the grace. */
 const REFUSED_MS = 500;
@@ -162,7 +160,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     grpc.drain();
   }
 
-  async function finish({ idleMs = 0, graceMs = STOP_GRACE_MS }: RouterStopOptions): Promise<void> {
+  async function finish({ idleMs = 0, graceMs = REQUESTS_STOP_MS }: RouterStopOptions): Promise<void> {
     const closing = new Promise<void>((resolve) => {
       allClosed = resolve;
       if (open.size === 0) resolve();

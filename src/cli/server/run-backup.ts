@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
-import { IncompleteBackupError } from '../../backup/schedule.ts';
+import { IncompleteBackupError } from '../../backup/incomplete-backup.ts';
 import type { LoadedSettings } from '../../load-settings.ts';
 import { NO_FILE } from '../../settings-file.ts';
 import { ExitCode } from '../exit-codes.ts';

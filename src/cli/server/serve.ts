@@ -1,10 +1,10 @@
 import { url as inspectorUrl } from 'node:inspector';
 import type { Command } from 'commander';
+import { addressNotice } from '../../address-notice.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { type Config, flagOf, type Setting, type SettingFlags, type SettingName, settings } from '../../config.ts';
 import { type LoadedSettings, type LoadFlags, loadSettings } from '../../load-settings.ts';
-import { addressNotice } from '../../server-address.ts';
 import { secretFileKeyOf, variableOfKey } from '../../setting-sources.ts';
 import { stopLimitMs, stopTimesOf } from '../../stop-times.ts';
 import { addExamples } from '../help.ts';
