@@ -6,7 +6,8 @@
  * Run it with `npm run test:rebuild`, or with `npm run test:rebuild -- PostgreSQL` on PostgreSQL only.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { databases, findDatabase } from '../support/databases.ts';
 import { createFormerData, rebuildWithKills } from './scenario.ts';
@@ -14,22 +15,34 @@ import { createFormerData, rebuildWithKills } from './scenario.ts';
 const REPOS = 12_000;
 const KILLS = 10;
 
-const selected = process.argv[2] === undefined ? databases : [findDatabase(process.argv[2])];
-for (const database of selected) {
+async function rebuildOn(name: string): Promise<void> {
   const started = performance.now();
-  const data = await createFormerData(database, REPOS);
+  const data = await createFormerData(findDatabase(name), REPOS);
   try {
     const { checks, writes, refused } = await rebuildWithKills(data, KILLS);
     assert.ok(refused > 0, 'no list was long enough to need the index');
     const seconds = Math.round((performance.now() - started) / 1000);
     process.stdout.write(
-      `rebuild on ${database.name}: ${REPOS} repos, ${KILLS} kills, ${checks} checks of lists, ${refused} refused long lists and ${writes} writes in ${seconds} s\n`,
+      `rebuild on ${name}: ${REPOS} repos, ${KILLS} kills, ${checks} checks of lists, ${refused} refused long lists and ${writes} writes in ${seconds} s\n`,
     );
   } finally {
     await data.location.remove();
   }
 }
-if (selected.some(({ name }) => name === 'PostgreSQL')) {
+
+const [selected] = process.argv.slice(2);
+if (selected !== undefined) {
+  await rebuildOn(selected);
+} else {
+  // At the same time: each waits often for its server.
+  const children = databases.map(({ name }) =>
+    spawn(process.execPath, [import.meta.filename, name], { stdio: 'inherit' }),
+  );
+  const results = await Promise.all(children.map((child) => once(child, 'exit')));
+  assert.deepEqual(
+    results.map(([code]) => code),
+    databases.map(() => 0),
+  );
   const file = join(import.meta.dirname, 'rolling-upgrade.ts');
   const { status } = spawnSync(process.execPath, ['--test', file], { stdio: 'inherit' });
   assert.equal(status, 0, 'two builds with different declarations on one PostgreSQL');
