@@ -7,8 +7,8 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, open, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { syncDirectory } from '../src/base/sync-directory.ts';
 import { openFilesystemBlobs } from '../src/blobs/filesystem.ts';
-import { syncDirectory } from '../src/blobs/layout.ts';
 
 const mebibytes = Number(process.argv[2] ?? 256);
 const rounds = Number(process.argv[3] ?? 7);

@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncDirectory } from '../base/sync-directory.ts';
 import { type BackupTarget, type Content, MissingFileError, type TargetEntry } from './target.ts';
 
 const DIRECTORY_MODE = 0o700;
@@ -107,16 +108,6 @@ async function writeAll(
 }
 
 const createDirectory = (path: string): Promise<unknown> => mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
-
-/** The name of a file is durable only after its directory was synced. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}
 
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;

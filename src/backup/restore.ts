@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { syncDirectory } from '../base/sync-directory.ts';
 import { version } from '../base/version.ts';
 import type { Blobs } from '../blobs/blobs.ts';
 import { openFilesystemBlobs } from '../blobs/filesystem.ts';
@@ -193,13 +194,4 @@ async function moveIntoPlace(files: string, dataDir: string): Promise<void> {
   const last = basename(databaseFile(dataDir));
   const names = (await readdir(files)).sort((a, b) => Number(a === last) - Number(b === last));
   for (const name of names) await rename(join(files, name), join(dataDir, name));
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

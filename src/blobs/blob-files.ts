@@ -1,10 +1,11 @@
 import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncDirectory } from '../base/sync-directory.ts';
 import type { BlobEntry, Blobs } from './blobs.ts';
 import { algorithms, type Digest, formatDigest, parseDigest, toDigest } from './digest.ts';
 import { BlobError, isErrno, unlessMissing } from './errors.ts';
 import { createKeyedMutex } from './keyed-mutex.ts';
-import { type Layout, shards, syncDirectory } from './layout.ts';
+import { type Layout, shards } from './layout.ts';
 import { createReader } from './reader.ts';
 
 export interface BlobFiles extends Pick<Blobs, 'stat' | 'open' | 'list' | 'remove' | 'quarantine'> {

@@ -1,5 +1,6 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '../base/sync-directory.ts';
 import { type Algorithm, algorithms, type Digest, parseDigest } from './digest.ts';
 
 /** The first two digits of a digest. With a million blobs, each directory has about four thousand. */
@@ -74,13 +75,3 @@ export async function createLayout(root: string): Promise<Layout> {
 }
 
 const createDirectory = (path: string): Promise<unknown> => mkdir(path, { recursive: true, mode: 0o700 });
-
-/** The name of a file is durable only after its directory was synced. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}

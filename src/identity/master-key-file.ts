@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type SealingKey, sealingKey } from '../base/secretbox.ts';
+import { syncDirectory } from '../base/sync-directory.ts';
 
 // The key file has one key per line. The first is the newest. There are others only while the master key is rotated.
 
@@ -94,14 +95,4 @@ async function writeTemporary(path: string, keys: readonly SealingKey[]): Promis
     await file.close();
   }
   return temporary;
-}
-
-/** The name of a new file is durable only after its directory is synced. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { run } from '../../tools/release/run.ts';
+import { DOWNLOAD_ERROR } from '../support/go-program.ts';
 import { SkippedError } from './check.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -29,10 +30,7 @@ export function goProgram(target: string, scratch: string): string {
     encoding: 'utf8',
   });
   if (status === 0) return program;
-  const isDownloadError = /reading https?:|server response:|dial tcp|no such host|i\/o timeout|TLS handshake/.test(
-    stderr,
-  );
-  if (isDownloadError) throw new SkippedError(`Go cannot download ${target}: ${stderr.trim()}`);
+  if (DOWNLOAD_ERROR.test(stderr)) throw new SkippedError(`Go cannot download ${target}: ${stderr.trim()}`);
   throw new Error(`${target} cannot be built:\n${stderr}`);
 }
 

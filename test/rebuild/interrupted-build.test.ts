@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { createLogger } from '../../src/base/log.ts';
 import { resources } from '../../src/domains/domains.ts';
 import { repos } from '../../src/domains/registry/repos/repos.ts';
@@ -13,7 +13,7 @@ import { findChildren } from '../../src/resource/read.ts';
 import { deleteOne } from '../../src/resource/write.ts';
 import { findListingIndex, type ListingIndexes } from '../../src/store/listing-indexes.ts';
 import type { Store } from '../../src/store/store.ts';
-import { databases } from '../support/databases.ts';
+import { type Database, databases } from '../support/databases.ts';
 import { pollUntil } from '../support/poll-until.ts';
 import { changedRepos } from './changed-declaration.ts';
 import {
@@ -37,15 +37,21 @@ async function buildIndexes(store: Store): Promise<void> {
   await builder.stop();
 }
 
+/** Opens a database with repos that were created before the declaration changed. Removes it after the test. */
+async function openWithRepos(t: TestContext, database: Database, repoCount: number) {
+  const data = await createFormerData(database, repoCount);
+  const store = await openChangedStore(data.location);
+  t.after(async () => {
+    await store.close();
+    await data.location.remove();
+  });
+  return { data, store };
+}
+
 for (const database of databases) {
   describe(`an interrupted build on ${database.name}`, () => {
     test('a server that was suspended while it deleted rows deletes none of a later phase', async (t) => {
-      const data = await createFormerData(database, 20);
-      const store = await openChangedStore(data.location);
-      t.after(async () => {
-        await store.close();
-        await data.location.remove();
-      });
+      const { store } = await openWithRepos(t, database, 20);
       await buildIndexes(store);
       const index = await findListingIndex(store.reader, repos.kind);
       assert.ok(index);
@@ -57,12 +63,7 @@ for (const database of databases) {
     });
 
     test('a server that was suspended before the build does not begin it again', async (t) => {
-      const data = await createFormerData(database, 20);
-      const store = await openChangedStore(data.location);
-      t.after(async () => {
-        await store.close();
-        await data.location.remove();
-      });
+      const { store } = await openWithRepos(t, database, 20);
       const { listingIndexes } = store.reader;
       await registerDeclarations(store, changedResources, Date.now);
       const waiting = await findListingIndex(store.reader, repos.kind);
@@ -85,12 +86,7 @@ for (const database of databases) {
     });
 
     test('a batch passes over resources that the index has, and adds no more than its limit', async (t) => {
-      const data = await createFormerData(database, 40);
-      const store = await openChangedStore(data.location);
-      t.after(async () => {
-        await store.close();
-        await data.location.remove();
-      });
+      const { store } = await openWithRepos(t, database, 40);
       await registerDeclarations(store, changedResources, Date.now);
       const index = await findListingIndex(store.reader, repos.kind);
       assert.ok(index);
@@ -107,12 +103,7 @@ for (const database of databases) {
     });
 
     test('what an earlier declaration has left is deleted although no resource exists', async (t) => {
-      const data = await createFormerData(database, 20);
-      const store = await openChangedStore(data.location);
-      t.after(async () => {
-        await store.close();
-        await data.location.remove();
-      });
+      const { data, store } = await openWithRepos(t, database, 20);
       await buildIndexes(store);
       // Back to the former declaration, whose server is stopped before it has deleted the rows of the other one.
       await registerDeclarations(store, resources, Date.now);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Matches the errors of `go` when it cannot download a module. */
-const DOWNLOAD_ERROR =
+export const DOWNLOAD_ERROR =
   /reading https?:\S+: [45]\d\d |server response:|dial tcp|no such host|i\/o timeout|TLS handshake/;
 
 /**
