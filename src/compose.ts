@@ -63,7 +63,7 @@ import { createCommitSignal, withCommitSignal } from './store/commit-signal.ts';
 import { putSettingIfAbsent } from './store/settings.ts';
 import type { Store } from './store/store.ts';
 import { withQuotas } from './store/with-quotas.ts';
-import { createGrpcServer } from './transport/grpc/grpc.ts';
+import { loadGrpcOnFirstUse } from './transport/grpc/load-on-first-use.ts';
 import { createIncomingTrace } from './transport/incoming-trace.ts';
 import type { Limits } from './transport/limits.ts';
 import { createOidcDiscovery } from './transport/oidc-discovery.ts';
@@ -233,7 +233,7 @@ export async function compose(base: Base, database: Store): Promise<Server> {
       pathPrefix.strip(req);
       handlers.some((handle) => handle(req, res, bodyTimeout));
     },
-    grpc: createGrpcServer({ ...wire, authenticate, isReflectionPublic: showDetails, files: reflectedFiles }),
+    grpc: loadGrpcOnFirstUse({ ...wire, authenticate, isReflectionPublic: showDetails, files: reflectedFiles }),
     ...(config.tls && { tls: config.tls, hstsSeconds: Math.round(config.hsts / 1000) }),
   });
   const operationsRouter =

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { PROGRAM } from './built-program.testing.ts';
+import { addClientCommands } from './client-commands.ts';
 import { run } from './program.ts';
 import { v8Flags } from './v8-flags.ts';
 
@@ -52,7 +53,7 @@ export async function runInProcess(
   let stdout = '';
   let stderr = '';
   try {
-    const code = await run(args, {
+    const code = await run(args, addClientCommands, {
       writeOut: (text) => {
         stdout += text;
       },

@@ -7,16 +7,22 @@ import { terminalOf } from './output/terminal.ts';
 import { escapeForTerminal } from './output/text.ts';
 import { addServe } from './server/serve.ts';
 
-/** Creates the command tree. Areas that the command line does not name have no commands. */
-export async function createProgram(args: readonly string[], output: OutputConfiguration = {}): Promise<Command> {
+/** Adds commands to the program. The arguments tell which of them are needed. */
+export type AddCommands = (program: Command, args: readonly string[]) => Promise<void>;
+
+/** Creates the program with its command `serve`, and the commands that are added. */
+export async function createProgram(
+  args: readonly string[],
+  addCommands?: AddCommands,
+  output: OutputConfiguration = {},
+): Promise<Command> {
   const program = new Command('wharf')
     .description('Wharfinger: a self-hosted server for the Resource Management API v2, and its client.')
     .version(version)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(errorLine(text.replace(/^error: /, ''))), ...output });
   addServe(program);
-  // A server starts without loading the client commands.
-  if (args[0] !== 'serve') await (await import('./client-commands.ts')).addClientCommands(program, args);
+  await addCommands?.(program, args);
   program.addHelpText('after', exitCodesHelp);
   return addExamples(program, 'wharf serve', 'wharf <command> --help', '(from a clone: npm run -s wharf -- <command>)');
 }
@@ -26,8 +32,12 @@ const exitCodesHelp = `\nExit codes:\n${Object.entries(exitCodeMeanings)
   .join('\n')}`;
 
 /** Runs a command line and returns its exit code. */
-export async function run(args: readonly string[], output?: OutputConfiguration): Promise<number> {
-  const program = await createProgram(args, output);
+export async function run(
+  args: readonly string[],
+  addCommands?: AddCommands,
+  output?: OutputConfiguration,
+): Promise<number> {
+  const program = await createProgram(args, addCommands, output);
   try {
     await program.parseAsync(args, { from: 'user' });
     return ExitCode.ok;

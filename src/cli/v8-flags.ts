@@ -13,6 +13,8 @@ export const v8Flags: readonly string[] = [
    * 30 to 120 MB more. With 8 MB a server takes 12 MB less, but collects four times as often under gRPC load.
    */
   '--max-semi-space-size=16',
+  /** Collects the young generation three times during a start instead of ten times, which takes 12 ms less. */
+  '--min-semi-space-size=8',
   /** Delays the first full garbage collection beyond the start, which is 20 ms faster then. Memory at rest is the same. */
   '--initial-heap-size=64',
 ];

@@ -15,6 +15,6 @@ if (major < 22 || (major === 22 && minor < 16)) {
   // plant code in the shared temporary directory. If the directory cannot be written, Node does without.
   nodeModule.enableCompileCache(join(import.meta.dirname, '.compile-cache'));
   // Not a static import, which an old Node would fail to load before it prints the message above.
-  const { runProgram } = await import('./run-program.ts');
-  await runProgram(process.argv.slice(2));
+  const { runWharf } = await (process.argv[2] === 'serve' ? import('./run-serve.ts') : import('./run-client.ts'));
+  await runWharf(process.argv.slice(2));
 }

@@ -1,5 +1,3 @@
-import calculator from 'ae-cvss-calculator';
-
 export type SeverityLevel = 'none' | 'low' | 'medium' | 'high' | 'critical';
 
 /** A parsed CVSS vector. */
@@ -17,17 +15,35 @@ const metrics: Readonly<Record<Cvss['version'], RegExp>> = {
   4: /^(?:AV:[NALP]|AC:[LH]|AT:[NP]|PR:[NLH]|UI:[NPA]|[VS][CIA]:[HLN]|E:[XAPU]|[CIA]R:[XHML]|MAV:[XNALP]|MAC:[XLH]|MAT:[XNP]|MPR:[XNLH]|MUI:[XNPA]|MV[CIA]:[XHLN]|MSC:[XHLN]|MS[IA]:[XSHLN]|S:[XNP]|AU:[XNY]|R:[XAUI]|V:[XDC]|RE:[XLMH]|U:(?:X|Clear|Green|Amber|Red))$/,
 };
 
-/** Parses a vector of CVSS 2, 3.0, 3.1 or 4.0. Returns undefined if it is invalid or a base metric is missing. */
-export function parseCvss(vector: string): Cvss | undefined {
+const baseMetrics: Readonly<Record<Cvss['version'], readonly string[]>> = {
+  2: ['AV', 'AC', 'Au', 'C', 'I', 'A'],
+  3: ['AV', 'AC', 'PR', 'UI', 'S', 'C', 'I', 'A'],
+  4: ['AV', 'AC', 'AT', 'PR', 'UI', 'VC', 'VI', 'VA', 'SC', 'SI', 'SA'],
+};
+
+/** Returns the version of a vector of CVSS 2, 3.0, 3.1 or 4.0, or undefined if it is invalid or lacks a base metric. */
+export function cvssVersionOf(vector: string): Cvss['version'] | undefined {
   const [, prefix] = /^(?:CVSS:(3\.[01]|4\.0)\/)?/.exec(vector) ?? [];
   const version = prefix === undefined ? 2 : prefix === '4.0' ? 4 : 3;
   const parts = vector.split('/').slice(version === 2 ? 0 : 1);
   const names = new Set(parts.map((part) => part.split(':')[0]));
   if (names.size < parts.length || !parts.every((part) => metrics[version].test(part))) return undefined;
-  const parsed = calculator.fromVector(vector);
-  if (!parsed?.isBaseFullyDefined()) return undefined;
-  const score = parsed.calculateScores(true).base;
-  return score === undefined ? undefined : { version, score, level: levelOf(version, score) };
+  return baseMetrics[version].every((name) => names.has(name)) ? version : undefined;
+}
+
+/** Parses a vector, or returns undefined if it is invalid. */
+export type CvssParser = (vector: string) => Cvss | undefined;
+
+/** Loads the calculator of scores, which would be a part of every start. */
+export async function loadCvssParser(): Promise<CvssParser> {
+  const { default: calculator } = await import('ae-cvss-calculator');
+  return (vector) => {
+    const version = cvssVersionOf(vector);
+    const score = version && calculator.fromVector(vector)?.calculateScores(true).base;
+    return version === undefined || score === undefined
+      ? undefined
+      : { version, score, level: levelOf(version, score) };
+  };
 }
 
 /** Version 2 does not define `none` and `critical`. */

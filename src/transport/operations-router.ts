@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { MemoryBudget } from '../base/memory-budget.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Method } from '../contract/method.ts';
-import { createGrpcServer } from './grpc/grpc.ts';
+import { loadGrpcOnFirstUse } from './grpc/load-on-first-use.ts';
 import type { Limits } from './limits.ts';
 import { createOperationalEndpoints } from './operational-endpoints.ts';
 import { createProtocolRouter, type ProtocolRouter } from './protocol-router.ts';
@@ -32,7 +32,7 @@ export function createOperationsRouter(options: OperationsRouterOptions): Protoc
       res.writeHead(404, { 'content-type': 'application/json' });
       res.end('{"status":"error","reason":"this port serves only /healthz, /readyz, /version and /metrics"}\n');
     },
-    grpc: createGrpcServer({
+    grpc: loadGrpcOnFirstUse({
       ...common,
       files,
       methods: [],

@@ -14,7 +14,7 @@ import {
 } from '../contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { files as contract, methodTable } from '../contract/method-table.ts';
 import type { Dispatch } from '../pipeline/call.ts';
-import { createGrpcServer } from './grpc/grpc.ts';
+import { loadGrpcOnFirstUse } from './grpc/load-on-first-use.ts';
 import type { Limits } from './limits.ts';
 import { openPort } from './port.ts';
 import { createProtocolRouter, type ProtocolRouter } from './protocol-router.ts';
@@ -65,7 +65,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
   const router = createProtocolRouter({
     ...common,
     http,
-    grpc: createGrpcServer({
+    grpc: loadGrpcOnFirstUse({
       ...common,
       methods: methodTable(contract),
       files: () => files,

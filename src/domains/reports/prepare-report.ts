@@ -4,7 +4,7 @@ import { gunzip, gzip } from 'node:zlib';
 import { toBinary } from '@bufbuild/protobuf';
 import { parseJson } from '../../base/parse-json.ts';
 import { type Report, ReportSchema } from '../../contract/gen/wharfinger/reports/v1/reports_pb.js';
-import { parseCvss } from '../../formats/cvss.ts';
+import { type CvssParser, loadCvssParser } from '../../formats/cvss.ts';
 import { isGrype, readGrype } from '../../formats/scanners/grype.ts';
 import type { ScanFinding, ScanReport, ScanSeverity } from '../../formats/scanners/scan-report.ts';
 import { isTrivy, readTrivy } from '../../formats/scanners/trivy.ts';
@@ -41,7 +41,7 @@ const expand = promisify(gunzip);
 /** Parses the text of a report. Throws a MalformedFieldError that says what is wrong with it. */
 export async function prepareReport(text: Uint8Array, now: number): Promise<PreparedReport> {
   const bytes = withoutTrailingSpace(text);
-  const scan = withCvssSeverities(parseScan(bytes));
+  const scan = withCvssSeverities(parseScan(bytes), await loadCvssParser());
   const { time = now } = scan;
   if (time > now + MAX_CLOCK_SKEW_MS) {
     throw malformed(
@@ -97,14 +97,14 @@ function parseScan(bytes: Uint8Array): ScanReport {
 }
 
 /** Replaces unknown severities by those of the CVSS vectors, if there are any. */
-function withCvssSeverities(scan: ScanReport): ScanReport {
+function withCvssSeverities(scan: ScanReport, parseCvss: CvssParser): ScanReport {
   const findings = scan.findings.map((finding) =>
-    finding.severity === 'unknown' ? { ...finding, severity: cvssSeverityOf(finding) } : finding,
+    finding.severity === 'unknown' ? { ...finding, severity: cvssSeverityOf(finding, parseCvss) } : finding,
   );
   return { ...scan, findings };
 }
 
-function cvssSeverityOf({ cvss }: ScanFinding): ScanSeverity {
+function cvssSeverityOf({ cvss }: ScanFinding, parseCvss: CvssParser): ScanSeverity {
   const ratings = cvss.flatMap(({ vector }) => parseCvss(vector) ?? []);
   // The highest score of the newest CVSS version counts.
   const [best] = ratings.sort((a, b) => b.version - a.version || b.score - a.score);

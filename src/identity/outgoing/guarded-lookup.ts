@@ -16,7 +16,10 @@ export interface GuardedLookupOptions {
   readonly timeoutMs?: number;
 }
 
-const LOOPBACK: LookupAddress[] = ['127.0.0.1', '::1'].map(toLookupAddress);
+const LOOPBACK: LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
 
 /**
  * Resolves host names of URLs that users configured. Fails unless every address is public or private ones are allowed.

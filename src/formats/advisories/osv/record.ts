@@ -1,4 +1,4 @@
-import { parseCvss } from '../../cvss.ts';
+import { cvssVersionOf } from '../../cvss.ts';
 import type { JsonObject } from '../../lenient-json.ts';
 import { listOf, malformed, requireObject, requireText, textsOf } from '../../strict-json.ts';
 import type { SeverityJson } from '../advisory-json.ts';
@@ -39,4 +39,4 @@ export const readSeverities = (value: unknown, field: string): SeverityJson[] =>
 
 /** Whether the score is a CVSS vector of the version in the type. */
 export const isCvssVector = ({ type, score }: SeverityJson): boolean =>
-  parseCvss(score)?.version === (CVSS_VERSIONS.get(type.replace(/^TYPE_/, '')) ?? 0);
+  cvssVersionOf(score) === (CVSS_VERSIONS.get(type.replace(/^TYPE_/, '')) ?? 0);
