@@ -18,7 +18,7 @@ import { RestoreRefused } from './restore-refused.ts';
 import { cleanSqlite } from './restored-state.ts';
 import { decompress, forEachConcurrently } from './streams.ts';
 import type { BackupTarget } from './target.ts';
-import { readPart, readSpooledList, spoolList } from './verify.ts';
+import { DamagedPartError, readPart, readSpooledList, spoolList } from './verify.ts';
 
 export interface RestoreOptions {
   readonly target: BackupTarget;
@@ -60,11 +60,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<void> {
   // Has this name when everything is in it, so that only the move is left to do.
   const complete = join(directory, 'complete');
   if (!existsSync(complete)) {
-    await mkdir(files, { recursive: true, mode: 0o700 });
-    for (const name of manifest.files) await restorePart(options, name, join(files, name));
-    await restoreBlobs(options, join(files, basename(options.registryDirectory)), directory);
-    if (databaseUrl) await restorePostgres({ ...options, databaseUrl, token: state.token });
-    else await restoreSqlite(options, databaseFile(files));
+    try {
+      await mkdir(files, { recursive: true, mode: 0o700 });
+      for (const name of manifest.files) await restorePart(options, name, join(files, name));
+      await restoreBlobs(options, join(files, basename(options.registryDirectory)), directory);
+      if (databaseUrl) await restorePostgres({ ...options, databaseUrl, token: state.token });
+      else await restoreSqlite(options, databaseFile(files));
+    } catch (error) {
+      // To continue with a damaged backup is of no use, so that another one can be restored now.
+      if (error instanceof DamagedPartError) await rm(directory, { recursive: true });
+      throw error;
+    }
     await rename(files, complete);
   }
   progress.say('moving the files into place');

@@ -41,13 +41,16 @@ export async function verifyBackups(
       progress.say(`reading the parts of the backup ${id}`);
       const list = await verifyParts(target, manifest, directory, problems);
       if (list) lists.push(list);
-      for (const { digest, problem: reason } of manifest.blobs.unavailable) {
-        problems.push(`backup ${id}: the server did not have the blob ${digest}: ${reason}`);
-      }
       totals.bytes += manifest.parts.reduce((sum, { size }) => sum + size, 0);
     }
-    const known = new Set(
-      backups.flatMap(({ manifest }) => manifest?.blobs.unavailable.map(({ digest }) => digest) ?? []),
+    // An earlier backup may have copied a blob that the server has lost since then.
+    const unavailable = new Map(
+      backups.flatMap(({ id, manifest }) =>
+        (manifest?.blobs.unavailable ?? []).map(
+          ({ digest, problem }) =>
+            [digest, `backup ${id}: the server did not have the blob ${digest}: ${problem}`] as const,
+        ),
+      ),
     );
     const all = (): AsyncGenerator<ListedBlob> => mergeBlobLists(lists.map(readSpooledList));
     let expected = 0;
@@ -58,7 +61,11 @@ export async function verifyBackups(
       progress.update('bytes of blobs', done, expected);
     };
     await forEachConcurrently(matchBlobs(all(), target.list('blobs/')), CONCURRENT, async (blob) => {
-      if (blob.stored === undefined && known.has(blob.digest)) return;
+      const loss = blob.stored === undefined ? unavailable.get(blob.digest) : undefined;
+      if (loss !== undefined) {
+        problems.push(loss);
+        return;
+      }
       totals.blobs++;
       totals.bytes += blob.size;
       const problem = await verifyBlob(target, blob, onBytes);
@@ -98,7 +105,6 @@ async function verifyPart(
     else for await (const _ of source);
     return undefined;
   } catch (error) {
-    if (error instanceof MissingFileError) return 'is missing';
     if (error instanceof DamagedPartError) return error.problem;
     throw error;
   }
@@ -115,14 +121,18 @@ export class DamagedPartError extends Error {
   }
 }
 
-/** Reads a part as it is stored. Throws a DamagedPartError at its end if it does not match its checksum. */
+/** Reads a part as it is stored. Throws a DamagedPartError if it is missing, or at its end if its checksum differs. */
 export async function* readPart(target: BackupTarget, id: string, part: Part): AsyncGenerator<Uint8Array> {
   const damaged = (problem: string): DamagedPartError =>
     new DamagedPartError(`${part.name} of the backup ${id} ${problem}: use another backup`, problem);
-  yield* measured(target.read(partKey(id, part.name)), ({ size, sha256 }) => {
-    if (size !== part.size) throw damaged(`has ${size} bytes instead of ${part.size}`);
-    if (sha256 !== part.sha256) throw damaged('does not match its checksum');
-  });
+  try {
+    yield* measured(target.read(partKey(id, part.name)), ({ size, sha256 }) => {
+      if (size !== part.size) throw damaged(`has ${size} bytes instead of ${part.size}`);
+      if (sha256 !== part.sha256) throw damaged('does not match its checksum');
+    });
+  } catch (error) {
+    throw error instanceof MissingFileError ? damaged('is missing') : error;
+  }
 }
 
 async function verifyBlob(

@@ -130,7 +130,8 @@ for (const database of databases) {
       rmSync(join(target, 'backups', id), { recursive: true });
     });
 
-    it('names the damaged part that stops a restore', async () => {
+    it('names the damaged part that stops a restore, and then restores another backup', async () => {
+      const intact = await create();
       const { id } = await create();
       const path = join(target, 'backups', id);
       const { parts } = parseManifest(readFileSync(join(path, 'manifest.json'), 'utf8'));
@@ -141,6 +142,12 @@ for (const database of databases) {
       const { code, stderr } = await backup(['restore', target, '--backup', id], location);
       assert.equal(code, 1);
       assert.ok(stderr.includes(`${name} of the backup ${id} has ${bytes.length + 1} bytes instead of`), stderr);
+      rmSync(join(path, name));
+      const missing = await backup(['restore', target, '--backup', id], location);
+      assert.equal(missing.code, 1);
+      assert.ok(missing.stderr.includes(`${name} of the backup ${id} is missing: use another backup`), missing.stderr);
+      const other = await backup(['restore', target, '--backup', intact.id], location);
+      assert.equal(other.code, 0, other.stderr);
       await location.remove();
       rmSync(path, { recursive: true });
     });
@@ -222,7 +229,7 @@ for (const database of databases) {
       rmSync(join(server.dataLocation.dataDir, 'registry', blobKey(digestOf(lost))));
       const { code, stderr } = await backup(['create', target]);
       assert.equal(code, 10);
-      assert.match(stderr, new RegExp(`complete except for 1 blobs[^]*${digestOf(lost)}: its file is missing`));
+      assert.match(stderr, new RegExp(`complete except for 1 blob [^]*${digestOf(lost)}: its file is missing`));
       const verified = await backup(['verify', target]);
       assert.equal(verified.code, 1);
       assert.match(verified.stderr, new RegExp(`the server did not have the blob ${digestOf(lost)}`));
@@ -231,6 +238,11 @@ for (const database of databases) {
       again.close();
       await create('--keep', '1');
       assert.equal((await backup(['verify', target])).code, 0, 'a push repaired it');
+      rmSync(join(server.dataLocation.dataDir, 'registry', blobKey(digestOf(lost))));
+      assert.equal((await backup(['create', target, '--full'])).code, 10);
+      const { code: verifiedCode, stdout } = await backup(['verify', target]);
+      assert.equal(verifiedCode, 0, 'the backup before has it');
+      assert.match(stdout, /^verified 2 backups with 3 blobs: /);
     });
 
     it('prunes no blob while a backup is created', async () => {
@@ -247,7 +259,7 @@ for (const database of databases) {
       assert.ok(existsSync(extra));
       writeFileSync(running, JSON.stringify({ ...run, expires: Date.now() - 1 }));
       const pruned = await backup(['prune', target, '--keep', '1']);
-      assert.match(pruned.stdout, /removed 0 backups and 1 blobs/);
+      assert.match(pruned.stdout, /removed 0 backups and 1 blob with/);
       assert.ok(!existsSync(extra));
     });
 

@@ -112,18 +112,24 @@ try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       'dry-run': { type: 'boolean', default: false },
       artifacts: { type: 'string', default: artifactNames.join() },
       builder: { type: 'string', default: 'https://wharfinger.dev/builders/local' },
     },
   });
   const [version, ...more] = positionals;
-  if (version === undefined || more.length > 0) throw new ReleaseError(USAGE);
-  await release(version, {
-    isDryRun: values['dry-run'],
-    names: parseNames(values.artifacts, values['dry-run']),
-    builder: values.builder,
-  });
+  if (values.help) {
+    print(`${USAGE}\nArtifacts: ${artifactNames.join(', ')}`);
+  } else if (version === undefined || more.length > 0) {
+    throw new ReleaseError(USAGE);
+  } else {
+    await release(version, {
+      isDryRun: values['dry-run'],
+      names: parseNames(values.artifacts, values['dry-run']),
+      builder: values.builder,
+    });
+  }
 } catch (error) {
   process.stderr.write(`release: ${(error as Error).message}\n`);
   process.exitCode = 1;

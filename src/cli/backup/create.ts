@@ -8,6 +8,7 @@ import { CliError, ExitCode } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
 import { optionParser } from '../option-value.ts';
 import { formatBytes } from '../output/bytes.ts';
+import { counted } from '../output/counted.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { protectData } from '../server/protect-data.ts';
 import { addSettingOptions, readServerSettings } from '../server/setting-options.ts';
@@ -86,7 +87,7 @@ async function create(command: Command, location: string, options: Options): Pro
   if (blobs.unavailable.length === 0) return;
   throw new CliError(
     ExitCode.damaged,
-    `the backup ${id} is complete except for ${blobs.unavailable.length} blobs that the server itself has lost: ` +
+    `the backup ${id} is complete except for ${counted(blobs.unavailable.length, 'blob')} that the server itself has lost: ` +
       "push their images again ('wharf registry verify' names them)",
     blobs.unavailable.slice(0, 20).map(({ digest, problem }) => `${digest}: ${problem}`),
   );

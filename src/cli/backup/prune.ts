@@ -5,6 +5,7 @@ import { parseRetention } from '../../config-values.ts';
 import { addExamples } from '../help.ts';
 import { optionParser } from '../option-value.ts';
 import { formatBytes } from '../output/bytes.ts';
+import { counted } from '../output/counted.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { addTarget, type BackupOptions, printResult, withTarget } from './options.ts';
 import { startProgress } from './progress.ts';
@@ -41,7 +42,7 @@ export function addPrune(backup: Command): void {
 
 export function pruneText({ removed, kept, blobs, bytes, blockedBy }: Pruned, dryRun: boolean): string {
   const verb = dryRun ? 'would remove' : 'removed';
-  const counts = `${removed.length} backups and ${blobs} blobs with ${formatBytes(bytes)}; ${kept} backups are kept`;
+  const counts = `${counted(removed.length, 'backup')} and ${counted(blobs, 'blob')} with ${formatBytes(bytes)}; kept: ${kept}`;
   const blocked = blockedBy
     ? `blobs were not removed, because ${blockedBy.host} is creating the backup ${blockedBy.id}: prune again later\n`
     : '';

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { CliError, ExitCode } from '../exit-codes.ts';
 import { addExamples } from '../help.ts';
 import { formatBytes } from '../output/bytes.ts';
+import { counted } from '../output/counted.ts';
 import { terminalOf } from '../output/terminal.ts';
 import { addTarget, type BackupOptions, printResult, selectBackups, withTarget } from './options.ts';
 import { startProgress } from './progress.ts';
@@ -23,11 +24,13 @@ export function addVerify(backup: Command): void {
     );
     progress.end();
     const { backups, blobs, bytes, problems } = result;
-    printResult(command, result, () => `verified ${backups} backups with ${blobs} blobs: ${formatBytes(bytes)}\n`);
+    const read = problems.length === 0 ? 'verified' : 'read';
+    const counts = `${counted(backups, 'backup')} with ${counted(blobs, 'blob')}`;
+    printResult(command, result, () => `${read} ${counts}: ${formatBytes(bytes)}\n`);
     if (problems.length === 0) return;
     throw new CliError(
       ExitCode.failure,
-      `${problems.length} files are missing or damaged. For blobs run 'wharf backup create --full', ` +
+      `${counted(problems.length, 'file')} missing or damaged. For blobs run 'wharf backup create --full', ` +
         'which copies all of them again; a backup with a damaged part cannot be restored',
       problems,
     );
