@@ -57,7 +57,7 @@ function compileMessage(desc: DescMessage): JsonReader<Message> {
     for (const key of Object.keys(json)) {
       const named = fields.get(key);
       if (named === undefined) {
-        problems.report(childPath(path, quotable(key)), unknownFieldDescription(desc));
+        problems.reportUnknown(childPath(path, quotable(key)), () => unknownFieldDescription(desc));
         continue;
       }
       const fieldPath = childPath(path, named.field.name);

@@ -8,19 +8,28 @@ const MAX_NAME_LENGTH = 100;
 /** Collects the field violations of one request, so that one response reports several. */
 export interface Violations {
   report(field: string, description: string): void;
+  /** Reports a name that the message has no field for, unless such names are ignored. */
+  reportUnknown(field: string, description: () => string): void;
   /** Throws INVALID_ARGUMENT when violations were reported. */
   check(): void;
 }
 
-export function collectViolations(): Violations {
+/** What happens to names of a request that its message has no field for. */
+export type UnknownNames = 'refused' | 'ignored';
+
+export function collectViolations(unknownNames: UnknownNames = 'refused'): Violations {
   const violations: FieldViolation[] = [];
   const check = () => {
     if (violations.length > 0) throw invalidFields(violations);
   };
+  const report = (field: string, description: string) => {
+    violations.push({ field, description });
+    if (violations.length === MAX_VIOLATIONS) check();
+  };
   return {
-    report(field, description) {
-      violations.push({ field, description });
-      if (violations.length === MAX_VIOLATIONS) check();
+    report,
+    reportUnknown(field, description) {
+      if (unknownNames === 'refused') report(field, description());
     },
     check,
   };

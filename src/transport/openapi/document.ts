@@ -1,6 +1,7 @@
 import { runAtOnce } from '../../base/run-in-slices.ts';
 import { commentOn, humanName } from '../../contract/comments.ts';
 import type { Method } from '../../contract/method.ts';
+import { versionOf } from '../../contract/version.ts';
 import { errorResponse, errorSchemas } from './errors.ts';
 import { operation } from './operation.ts';
 import { openApiRoutes } from './paths.ts';
@@ -63,7 +64,7 @@ export function* openapiSteps(
 
 const introduction = `Identity and access management, a container registry, vulnerability advisories, libraries, vulnerability metadata and event subscriptions. Every method is also available over gRPC on the same port.
 
-Responses have fields in camelCase. Requests may use camelCase or snake_case, also for query parameters. An unknown field or parameter is an error that names it.
+Responses have fields in camelCase. Requests may use camelCase or snake_case, also for query parameters. An unknown field or parameter is an error that names it, but v1 ignores it.
 
 Lists are paged. Send \`nextPageToken\` as \`page_token\` until it is absent; each result is returned once. \`order_by\` sorts, \`skip\` skips results, and \`totalCount\` is the number of results on all pages.
 
@@ -77,16 +78,16 @@ All errors have the same form: a code, a message for people, and typed details f
 const serviceOf = ({ id }: Method): string => id.slice(0, id.indexOf('/'));
 
 /** The version that is shown for v1 and v2beta1. Empty for v2 and for the services of Wharfinger. */
-function versionOf(method: Method): string {
-  const [, version = 'v1'] = /^chainguard\.platform\.\w+\.(v\w+)\./.exec(method.id) ?? [];
-  return version === 'v2' || !method.id.startsWith('chainguard.') ? '' : version;
+function shownVersionOf(method: Method): string {
+  const version = versionOf(method) ?? '';
+  return version === 'v2' ? '' : version;
 }
 
 /** Only v2beta1 needs a suffix, because v1 has other service names. */
 function operationIdOf(method: Method): string {
   const { parent, name } = method.desc;
   const isAlias = parent.typeName !== serviceOf(method);
-  return `${parent.name}_${name}${isAlias ? `_${versionOf(method)}` : ''}`;
+  return `${parent.name}_${name}${isAlias ? `_${shownVersionOf(method)}` : ''}`;
 }
 
 /** Adds a number for the second route of a method, and for a service with the same name in another package. */
@@ -119,7 +120,7 @@ function tagsOf(methods: readonly Method[]): Pick<OpenApiDocument, 'tags' | 'x-t
 const groupName = (method: Method): string =>
   withVersion(method.domain === 'iam' ? 'IAM' : method.domain.replace(/^./, (letter) => letter.toUpperCase()), method);
 
-const withVersion = (name: string, method: Method): string => `${name} ${versionOf(method)}`.trim();
+const withVersion = (name: string, method: Method): string => `${name} ${shownVersionOf(method)}`.trim();
 
 const sorted = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -29,22 +29,14 @@ export async function readBody(req: IncomingMessage, route: Route, { maxBytes, b
   return { type, text: decodeUtf8(decompress === undefined ? bytes : await decompress(bytes)) };
 }
 
-const JSON_TYPE = 'application/json';
-const FORM_TYPE = 'application/x-www-form-urlencoded';
-
-function bodyType(header = JSON_TYPE, route: Route): Body['type'] {
-  const [type = '', ...parameters] = header
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) {
-    throw invalid('content-type', 'must have the charset utf-8 or none');
-  }
-  if (type === FORM_TYPE && takesForm(route)) return 'form';
-  if (type === JSON_TYPE || type === '') return 'json';
-  const expected = takesForm(route) ? FORM_TYPE : JSON_TYPE;
-  throw invalid('content-type', `must be ${expected}; send Content-Type: ${expected}`);
+/**
+ * A body is JSON whatever its header says: the published guides use `curl -d '{...}'`, which sends the type of a form.
+ * Only where a form is accepted, the header decides. A web page of another origin can send such a body too, but not the
+ * header `authorization`, and no cookie authenticates a caller.
+ */
+function bodyType(header = '', route: Route): Body['type'] {
+  const [type = ''] = header.split(';', 1);
+  return type.trim().toLowerCase() === 'application/x-www-form-urlencoded' && takesForm(route) ? 'form' : 'json';
 }
 
 type Decompress = (bytes: Buffer) => Promise<Buffer>;

@@ -40,7 +40,7 @@ export function locateField(
   const { name: spelling = '', index, rest } = STEP.exec(name)?.groups ?? {};
   const field = fields.get(spelling)?.field;
   if (field === undefined) {
-    problems.report(childPath(parent, quotable(name)), unknownFieldDescription(desc));
+    problems.reportUnknown(childPath(parent, quotable(name)), () => unknownFieldDescription(desc));
     return undefined;
   }
   const path = childPath(parent, field.name);

@@ -11,10 +11,11 @@ import { newMessage } from '../../contract/json/field-names.ts';
 import type { Fields } from '../../contract/json/fields.ts';
 import { parseJson } from '../../contract/json/parse.ts';
 import { presentPaths } from '../../contract/json/present-paths.ts';
-import type { Violations } from '../../contract/json/violations.ts';
+import type { UnknownNames, Violations } from '../../contract/json/violations.ts';
 import { collectViolations, quotable } from '../../contract/json/violations.ts';
 import { DEFAULT_MAX_VALUES, type Method, type Route } from '../../contract/method.ts';
 import { tooManyValues } from '../../contract/too-many-values.ts';
+import { versionOf } from '../../contract/version.ts';
 import { locateField } from './field-path.ts';
 import { readableParameters, readParameters, readSingleParameter } from './query-parameters.ts';
 import type { PathValue } from './router.ts';
@@ -41,7 +42,16 @@ export const takesForm = ({ verb, body }: Route): boolean => verb === 'POST' && 
 /** A body of at most this many characters is decoded at once, whatever it contains. */
 const MAX_UNSLICED = 64 * 1024;
 
-export function requestReader({ desc: { input }, maxValues }: Method, route: Route): RequestReader {
+/**
+ * The gateway of v1 ignores what it does not know, and its clients depend on it: they send fields and parameters of other
+ * versions, and parameters and bodies where the method takes none. v2 refuses them, which finds typing errors.
+ */
+const unknownNamesOf = (method: Method): UnknownNames => (versionOf(method) === 'v1' ? 'ignored' : 'refused');
+
+export function requestReader(method: Method, route: Route): RequestReader {
+  const { maxValues } = method;
+  const { input } = method.desc;
+  const unknownNames = unknownNamesOf(method);
   const bodyField = route.body === undefined || route.body === '*' ? undefined : fieldNamed(input, route.body);
   const readBody = bodyReader(input, route, bodyField);
   const deriveMask = maskDeriver(input, route, bodyField);
@@ -54,7 +64,7 @@ export function requestReader({ desc: { input }, maxValues }: Method, route: Rou
   }
 
   async function readInSlices(parts: RequestParts): Promise<Message> {
-    const problems = collectViolations();
+    const problems = collectViolations(unknownNames);
     const slices = startSlices();
     const json = parseBody(parts.body);
     await slices.next();
@@ -73,7 +83,7 @@ export function requestReader({ desc: { input }, maxValues }: Method, route: Rou
     if (query !== '' || isForm) {
       const parameters = readableParameters(isForm ? [query, body.text] : [query], maxValues, problems);
       if (route.body === '*') {
-        for (const { name } of parameters) problems.report(quotable(name), 'must be sent in the body');
+        for (const { name } of parameters) problems.reportUnknown(quotable(name), () => 'must be sent in the body');
       } else {
         const boundBy = (path: string) => {
           if (variables.some(({ field }) => field === path)) return 'the path';
@@ -95,7 +105,7 @@ export function requestReader({ desc: { input }, maxValues }: Method, route: Rou
 
   return (parts) => {
     if (isSliced && parts.body !== undefined && parts.body.text.length > MAX_UNSLICED) return readInSlices(parts);
-    const problems = collectViolations();
+    const problems = collectViolations(unknownNames);
     const json = parseBody(parts.body);
     return finish(parts, json, readBody(json, problems), problems);
   };
@@ -115,7 +125,7 @@ function bodyReader(
     return (json, problems) => {
       // Some clients send {} with every request.
       if (json !== undefined && !isEmptyObject(json)) {
-        problems.report('body', 'must be empty; send fields in path and query');
+        problems.reportUnknown('body', () => 'must be empty; send fields in path and query');
       }
       return newMessage(input);
     };
