@@ -34,6 +34,21 @@ export const matchingKeys = (keys: KeySet, { alg, kid }: SignatureHeader): Publi
   keys.filter((key) => key.algorithms.includes(alg) && (kid === undefined || key.id === undefined || key.id === kid));
 
 /**
+ * Returns why a text must not be stored as public keys: it has a private or symmetric key, which every reader of the
+ * identity would see. Returns undefined for any other text, whether it is a key set or not.
+ */
+export function secretKeyProblem(text: string): string | undefined {
+  if (text.includes('PRIVATE KEY-----')) return 'has a private key: send only the public key';
+  const jwks = parseJson(text);
+  const members = isRecord(jwks) && Array.isArray(jwks.keys) ? jwks.keys : [jwks];
+  for (const [at, jwk] of members.entries()) {
+    const problem = isRecord(jwk) ? secretProblem(jwk) : undefined;
+    if (problem !== undefined) return members[0] === jwks ? problem : `keys[${at}] ${problem}`;
+  }
+  return undefined;
+}
+
+/**
  * Reads a JSON Web Key Set (RFC 7517). Each member is a key, or the reason why the key is not accepted. Returns
  * undefined when the value is not a key set.
  */
@@ -43,9 +58,11 @@ export function readKeySet(jwks: unknown): (PublicKey | string)[] | undefined {
 }
 
 /** Parses the JSON text of a key set. */
-export function parseKeySet(text: string): (PublicKey | string)[] | undefined {
+export const parseKeySet = (text: string): (PublicKey | string)[] | undefined => readKeySet(parseJson(text));
+
+function parseJson(text: string): unknown {
   try {
-    return readKeySet(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -59,8 +76,8 @@ const UNKNOWN = 'is not a public key of a supported type: use RSA, EC (P-256, P-
 
 function readKey(jwk: unknown): PublicKey | string {
   if (!isRecord(jwk)) return 'is not a JSON object';
-  if (jwk.kty === 'oct') return 'is symmetric: send the public key of an asymmetric key pair';
-  if ('d' in jwk || 'p' in jwk || 'k' in jwk) return 'has a private part: send only the public key';
+  const secret = secretProblem(jwk);
+  if (secret !== undefined) return secret;
   if (jwk.use !== undefined && jwk.use !== 'sig') return 'is not for signatures: its "use" must be "sig" or absent';
   if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes('verify'))) {
     return 'is not for verifying signatures: its "key_ops" must contain "verify" or be absent';
@@ -72,6 +89,11 @@ function readKey(jwk: unknown): PublicKey | string {
   const algorithms = jwk.alg === undefined ? supported : supported.filter((algorithm) => algorithm === jwk.alg);
   if (algorithms.length === 0) return `cannot be used with its "alg"; supported are ${supported.join(', ')}`;
   return { id: typeof jwk.kid === 'string' ? jwk.kid : undefined, algorithms, key };
+}
+
+function secretProblem(jwk: Record<string, unknown>): string | undefined {
+  if (jwk.kty === 'oct') return 'is symmetric: send the public key of an asymmetric key pair';
+  return 'd' in jwk || 'p' in jwk || 'k' in jwk ? 'has a private part: send only the public key' : undefined;
 }
 
 function importKey(jwk: Record<string, unknown>): KeyObject | undefined {

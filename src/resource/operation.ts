@@ -28,6 +28,16 @@ export interface WriteContext extends CallContext {
   setHeader(name: string, value: string): void;
 }
 
+/**
+ * Tells the client something about a write that succeeded, in the header `warning` over REST and the metadata entry of
+ * that name over gRPC: `299 - "<text>"` (RFC 7234, section 5.5).
+ */
+export const warn = ({ setHeader }: Pick<WriteContext, 'setHeader'>, text: string): void =>
+  setHeader('warning', `299 - ${JSON.stringify(text.replaceAll(NOT_PRINTABLE, '?').slice(0, MAX_WARNING))}`);
+
+const NOT_PRINTABLE = /[^\x20-\x7e]/g;
+const MAX_WARNING = 1000;
+
 /** The content of a CloudEvent about a change, without what the contract and the pipeline add. */
 export interface EventFacts {
   readonly subject: string;

@@ -25,3 +25,9 @@ export const line =
   (max: number): Rule<string> =>
   (value) =>
     value.length <= max && LINE.test(value) ? undefined : `must be one line of at most ${max} characters`;
+
+/** Any text. The limit only keeps pages of a list from becoming huge. */
+export const text =
+  (max = 4096): Rule<string> =>
+  (value) =>
+    value.length <= max ? undefined : `must have at most ${max} characters`;

@@ -138,8 +138,8 @@ onEveryDatabaseAndWire('account associations', (fixture) => {
     await bad({ amazon: {} }, 'amazon.account');
     await bad({ amazon: { account: '12345678901x' } }, 'amazon.account');
     await bad({ google: {} }, 'google.project_id', 'google.project_number');
-    await bad({ google: { projectId: 'Bad', projectNumber: '1' } }, 'google.project_id');
-    await bad({ google: { projectId: 'my-project-1', projectNumber: 'x' } }, 'google.project_number');
+    await bad({ google: { projectId: 'a'.repeat(4097), projectNumber: '1' } }, 'google.project_id');
+    await bad({ google: { projectId: 'a', projectNumber: '1'.repeat(4097) } }, 'google.project_number');
     await bad({ azure: {} }, 'azure.tenant_id', 'azure.client_ids');
     await bad({ azure: { tenantId: 'tenant', clientIds: { a: UUID } } }, 'azure.tenant_id');
     await bad({ azure: { tenantId: UUID, clientIds: { a: 'no uuid' } } }, 'azure.client_ids');

@@ -140,7 +140,8 @@ onEveryDatabaseAndWire('writes that only v1 has', (fixture) => {
     for (const [request, field] of [
       [{ ...keys, id: 'my group' }, 'id'],
       [{ ...keys, id, subject: '' }, 'subject'],
-      [{ ...keys, id, issuerKeys: '{}' }, 'issuer_keys'],
+      [{ ...keys, id, issuerKeys: '' }, 'issuer_keys'],
+      [{ ...keys, id, issuerKeys: '{"kty":"oct","k":"AAAA"}' }, 'issuer_keys'],
       [{ ...keys, id, expiration: { seconds: 1n } }, 'expiration'],
     ] as const) {
       assert.deepEqual((await rejects(fixture.api.call(createIdentity, request), Code.INVALID_ARGUMENT)).fields, [

@@ -57,6 +57,8 @@ export interface CallOptions {
   readonly id?: string;
   /** The request id that the server uses in its log. */
   readonly requestId?: string;
+  /** Gets the headers of the response (gRPC: its leading metadata). */
+  readonly onHeaders?: (headerOf: (name: string) => string | undefined) => void;
 }
 
 const idOf = ({ parent, name }: DescMethodUnary): string => `${parent.typeName}/${name}`;
@@ -115,6 +117,7 @@ function restClient(url: string, defaultToken: string | undefined): Client {
         },
         ...(route.body !== undefined && { body: JSON.stringify(body ?? emptyBody) }),
       });
+      options.onHeaders?.((name) => response.headers.get(name) ?? undefined);
       const text = await response.text();
       if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
       const error = JSON.parse(text);
@@ -154,7 +157,7 @@ export function grpcClient(url: string, defaultToken: string | undefined, option
       if (options.token !== undefined) metadata.set('authorization', `Bearer ${options.token}`);
       if (options.requestId !== undefined) metadata.set('x-request-id', options.requestId);
       return new Promise((resolve, reject) => {
-        client.makeUnaryRequest(
+        const call = client.makeUnaryRequest(
           `/${options.id ?? idOf(method)}`,
           (message: Uint8Array) => Buffer.from(message),
           (bytes: Buffer) => fromBinary(method.output, bytes),
@@ -162,6 +165,7 @@ export function grpcClient(url: string, defaultToken: string | undefined, option
           metadata,
           (error, response) => (error ? reject(callError(error)) : resolve(response as never)),
         );
+        call.on('metadata', (headers) => options.onHeaders?.((name) => headers.get(name)[0]?.toString()));
       });
     },
     close: () => client.close(),

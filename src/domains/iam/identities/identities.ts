@@ -13,7 +13,7 @@ import {
 } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { defineResource, type Resource, type Rule } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import type { Operations, WriteContext } from '../../../resource/operation.ts';
+import { type Operations, type WriteContext, warn } from '../../../resource/operation.ts';
 import { areReferringBelow, findReferring, findUidsReferringAny } from '../../../resource/read.ts';
 import { holdsServerWide } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
@@ -32,6 +32,7 @@ import {
   isSameRelationship,
   relationshipProblems,
   relationshipType,
+  relationshipWarning,
   setDefaultExpiry,
 } from './relationship.ts';
 
@@ -58,8 +59,10 @@ export const identities = defineResource({
     with_pattern: ({ relationship }) => (usesPattern(relationship) ? [WITH_PATTERN] : []),
   },
 
-  async beforeCreate({ db, now }, identity, { parent }) {
+  async beforeCreate(ctx, identity, { parent }) {
+    const { db, now } = ctx;
     refuse(relationshipProblems(identity.relationship, now));
+    warnAbout(ctx, identity);
     await requireWithinQuotas(db, identity, parent);
     setDefaultExpiry(identity.relationship, now);
     identity.lastSeenTime = timestampFromMs(now);
@@ -69,6 +72,7 @@ export const identities = defineResource({
   async beforeUpdate(ctx, { uid, message: before }, identity) {
     if (isSameRelationship(before.relationship, identity.relationship)) return undefined;
     refuse(relationshipProblems(identity.relationship, ctx.now, before.relationship));
+    warnAbout(ctx, identity);
     await requireWithinQuotas(ctx.db, identity, parentOf(uid), uid);
     setDefaultExpiry(identity.relationship, ctx.now);
     await requireRolesGrantable(ctx, uid);
@@ -112,6 +116,11 @@ export function identityOperations(engine: Engine, { allowPrivateIssuers }: Iden
     },
   };
   return standardOperations(engine, resource, IdentitiesService);
+}
+
+function warnAbout(ctx: WriteContext, { relationship }: Identity): void {
+  const warning = relationshipWarning(relationship);
+  if (warning !== undefined) warn(ctx, warning);
 }
 
 /** Refuses a caller that could not grant all roles of the identity: a new relationship gives them to another login. */

@@ -9,8 +9,14 @@ import {
   RelationshipType,
   ServicePrincipal,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
-import { claimMatchProblems, valueProblem } from './claim-match-rules.ts';
-import { MAX_STATIC_KEYS_LIFETIME_MS, staticKeysProblems } from './static-keys-rules.ts';
+import * as rules from '../../../resource/rules.ts';
+import { claimMatchProblems } from './claim-match-rules.ts';
+import {
+  hasUsableKey,
+  MAX_STATIC_KEYS_LIFETIME_MS,
+  staticKeysProblems,
+  staticKeysWarning,
+} from './static-keys-rules.ts';
 
 /** How an identity authenticates. An identity without a relationship cannot log in. */
 type Relationship = Identity['relationship'];
@@ -33,7 +39,8 @@ export function canLogIn(relationship: Relationship, now: number): boolean {
   if (relationship.case === 'claimMatch') return true;
   if (relationship.case !== 'staticKeys') return false;
   const { expirationTime } = relationship.value;
-  return expirationTime === undefined || timestampMs(expirationTime) > now;
+  if (expirationTime !== undefined && timestampMs(expirationTime) <= now) return false;
+  return hasUsableKey(relationship.value);
 }
 
 /** The issuer and subject of the tokens that the relationship accepts, as values or patterns; empty without them. */
@@ -64,6 +71,10 @@ export function relationshipProblems(relationship: Relationship, now: number, be
   }
 }
 
+/** Returns what a client should know about a relationship that is accepted as it is. */
+export const relationshipWarning = (relationship: Relationship): string | undefined =>
+  relationship.case === 'staticKeys' ? staticKeysWarning(relationship.value) : undefined;
+
 /** Sets the longest allowed expiry for static keys without one, because keys must not be trusted forever. */
 export function setDefaultExpiry(relationship: Relationship, now: number): void {
   if (relationship.case !== 'staticKeys') return;
@@ -71,28 +82,22 @@ export function setDefaultExpiry(relationship: Relationship, now: number): void 
 }
 
 const AWS_ACCOUNT = /^[0-9]{12}$/;
-const AWS_ARN = /^arn:aws[a-z-]*:(?:iam|sts)::([0-9]{12}):\S+$/;
+/** The server never compares the ARN and the user id with anything, so every text of a reasonable length is accepted. */
+const text = rules.text();
 
 function awsProblems({ awsAccount, awsArn, awsUserId }: Identity_AWSIdentity): FieldViolation[] {
   const problems: [field: string, problem: string | undefined][] = [
     ['aws_account', AWS_ACCOUNT.test(awsAccount) ? undefined : 'must be 12 digits'],
     awsArn.case === 'arnPattern'
       ? ['arn_pattern', patternProblem(awsArn.value)]
-      : ['arn', awsArn.value === undefined ? undefined : arnProblem(awsArn.value, awsAccount)],
+      : ['arn', awsArn.value === undefined ? undefined : text(awsArn.value)],
     awsUserId.case === 'userIdPattern'
       ? ['user_id_pattern', patternProblem(awsUserId.value)]
-      : ['user_id', awsUserId.value === undefined ? undefined : valueProblem(awsUserId.value)],
+      : ['user_id', awsUserId.value === undefined ? undefined : text(awsUserId.value)],
   ];
   return problems.flatMap(([field, description]) =>
     description === undefined ? [] : [{ field: `aws_identity.${field}`, description }],
   );
-}
-
-function arnProblem(arn: string, account: string): string | undefined {
-  if (valueProblem(arn)) return valueProblem(arn);
-  return AWS_ARN.exec(arn)?.[1] === account
-    ? undefined
-    : `must be the ARN of a principal of the account, such as arn:aws:iam::${account}:role/deploy`;
 }
 
 function principalProblems(principal: ServicePrincipal): FieldViolation[] {

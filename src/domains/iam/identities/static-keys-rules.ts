@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../../../base/errors.ts';
-import { parseKeySet } from '../../../base/jwks.ts';
+import { parseKeySet, secretKeyProblem, usableKeys } from '../../../base/jwks.ts';
 import type { Identity_StaticKeys } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { valueProblem } from './claim-match-rules.ts';
 
@@ -33,14 +33,30 @@ export function staticKeysProblems(
   );
 }
 
+/** Refuses only what can do harm: secrets, which readers would see, and more keys than a login should try. */
 function keysProblem(text: string): string | undefined {
+  if (text === '') return 'is required';
   if (text.length > MAX_KEYS_LENGTH) return `must have at most ${MAX_KEYS_LENGTH} characters`;
-  const keys = parseKeySet(text);
-  if (!keys) return 'must be a JSON Web Key Set: {"keys": [...]}';
-  if (keys.length === 0 || keys.length > MAX_KEYS) return `must have 1 to ${MAX_KEYS} keys`;
-  const at = keys.findIndex((key) => typeof key === 'string');
-  return at < 0 ? undefined : `keys[${at}] ${keys[at]}`;
+  const keys = parseKeySet(text) ?? [];
+  return keys.length > MAX_KEYS ? `must have at most ${MAX_KEYS} keys` : secretKeyProblem(text);
 }
+
+/** Whether a token can be verified with one of the keys. */
+export const hasUsableKey = ({ issuerKeys }: Identity_StaticKeys): boolean =>
+  usableKeys(parseKeySet(issuerKeys) ?? []).length > 0;
+
+/** Returns what a client should know about keys that are stored as given but cannot all be used. */
+export function staticKeysWarning({ issuerKeys }: Identity_StaticKeys): string | undefined {
+  const keys = parseKeySet(issuerKeys);
+  if (!keys) return `static_keys.issuer_keys is not a JSON Web Key Set ({"keys": [...]}); ${NO_LOGIN}`;
+  const unused = keys.flatMap((key, at) => (typeof key === 'string' ? [`keys[${at}] ${key}`] : []));
+  if (keys.length > unused.length) {
+    return unused.length > 0 ? `static_keys.issuer_keys: these keys are not used: ${unused.join('; ')}` : undefined;
+  }
+  return `static_keys.issuer_keys has no key that can be used; ${[...unused, NO_LOGIN].join('; ')}`;
+}
+
+const NO_LOGIN = 'no token can authenticate this identity until it is updated';
 
 const expiryOf = (keys: Identity_StaticKeys | undefined): number | undefined =>
   keys?.expirationTime && timestampMs(keys.expirationTime);

@@ -235,7 +235,9 @@ export declare type Identity_StaticKeys = Message<"chainguard.platform.iam.v2.Id
   subject: string;
 
   /**
-   * The public keys as a JSON Web Key Set with 1 to 20 keys.
+   * The public keys as a JSON Web Key Set with at most 20 keys. Any other text is stored as it is;
+   * no token authenticates the identity then, and the response has a `warning` header that says
+   * so. Private and symmetric keys are refused.
    *
    * @generated from field: string issuer_keys = 3;
    */
@@ -277,7 +279,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
   awsAccount: string;
 
   /**
-   * The Amazon Resource Name of the principal.
+   * The Amazon Resource Name of the principal. Any text.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.AWSIdentity.aws_arn
    */
@@ -296,7 +298,7 @@ export declare type Identity_AWSIdentity = Message<"chainguard.platform.iam.v2.I
   } | { case: undefined; value?: undefined };
 
   /**
-   * The unique id of the principal.
+   * The unique id of the principal. Any text.
    *
    * @generated from oneof chainguard.platform.iam.v2.Identity.AWSIdentity.aws_user_id
    */
