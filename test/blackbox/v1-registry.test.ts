@@ -1,17 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import { TagsService } from '../../src/contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../src/contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { callerWithRole } from '../support/callers.ts';
 import { insertImage, withStore } from '../support/images.ts';
 import { eventsAbout } from '../support/inspect.ts';
+import { ociClient } from '../support/oci-client.ts';
 import { rejects } from '../support/rejects.ts';
 
 const { method } = v1.Registry;
 const DAY = 24 * 3_600_000;
+
+/** Runs `work`. `now` asserts that a time is the time of the call plus `offset`. */
+async function rangeOf<T>(work: () => Promise<T>) {
+  const before = Date.now();
+  const result = await work();
+  const after = Date.now();
+  const now = (time: Timestamp | undefined, offset: number): void => {
+    const called = timestampMs(time ?? assert.fail('there is no time')) - offset;
+    assert.ok(called >= before && called <= after, `${before} ${called} ${after}`);
+  };
+  return { result, now };
+}
 
 onEveryDatabaseAndWire('the registry in v1', (fixture) => {
   const newRepo = async (parent: string, repo: { name: string; readme?: string }) =>
@@ -117,7 +131,6 @@ onEveryDatabaseAndWire('the registry in v1', (fixture) => {
     for (const [field, bad] of [
       ['name', { name: 'other' }],
       ['digest', { digest: 'sha256:short' }],
-      ['digest', { digest: '' }],
       ['digest', { digest: `sha256:${'0'.repeat(64)}` }],
       ['bundles[0]', { bundles: ['none'] }],
     ] as [string, { name?: string; digest?: string; bundles?: string[] }][]) {
@@ -125,6 +138,175 @@ onEveryDatabaseAndWire('the registry in v1', (fixture) => {
       assert.deepEqual(error.fields, [field]);
     }
     await rejects(fixture.api.call(method.updateTag, { ...tag, id: `${repoId}/${'0'.repeat(16)}` }), Code.NOT_FOUND);
+  });
+
+  test('a tag without a digest waits for its image, and an update without a digest keeps it', async () => {
+    const name = `waiting-${fixture.wire.toLowerCase()}`;
+    const { id: repoId } = await newRepo(fixture.org, { name });
+    const oci = ociClient(fixture.server.url, `Bearer ${fixture.server.token}`);
+    const pull = async () => (await oci.send('GET', `/v2/my-org/${name}/manifests/next`)).status;
+    const tagNames = async () => JSON.parse(String((await oci.send('GET', `/v2/my-org/${name}/tags/list`)).body)).tags;
+    try {
+      const tag = await fixture.api.call(method.createTag, { repoId, tag: { name: 'next', bundles: ['fips'] } });
+      assert.deepEqual([tag.name, tag.digest, tag.bundles], ['next', '', ['fips']]);
+      const list = async () => (await fixture.api.call(method.listTags, { uidp: { childrenOf: repoId } })).items;
+      assert.deepEqual(await list(), [tag]);
+      for (const id of ['v2', 'v2beta1'].map(
+        (version) => `chainguard.platform.registry.${version}.TagsService/GetTag`,
+      )) {
+        const read = await fixture.api.call(
+          TagsService.method.getTag,
+          { uid: tag.id },
+          { token: fixture.server.token, id },
+        );
+        assert.deepEqual([read.name, read.digest, read.bundles], ['next', '', ['fips']]);
+      }
+      const [created] = await eventsAbout(fixture.db, tag.id);
+      assert.deepEqual(
+        [created?.type, created?.scope, created?.bodyType, created?.body?.name],
+        [
+          'dev.chainguard.api.platform.registry.tag.created.v1',
+          fixture.org,
+          'chainguard.platform.registry.Tag',
+          'next',
+        ],
+      );
+      assert.deepEqual([await pull(), await tagNames()], [404, []]);
+      await rejects(fixture.api.call(method.createTag, { repoId, tag: { name: 'next' } }), Code.ALREADY_EXISTS);
+
+      const waiting = await fixture.api.call(method.updateTag, { id: tag.id, deprecated: true });
+      assert.deepEqual([waiting.digest, waiting.deprecated, waiting.bundles], ['', true, []]);
+      const { digest } = await withStore(fixture.server, (store) => insertImage(store, repoId, 'next'));
+      assert.deepEqual([await pull(), await tagNames()], [200, ['next']]);
+      const kept = await fixture.api.call(method.updateTag, { id: tag.id, bundles: ['base'] });
+      assert.deepEqual([kept.digest, kept.deprecated, kept.bundles], [digest, false, ['base']]);
+      assert.equal(await pull(), 200);
+      const { items: history } = await fixture.api.call(method.listTagHistory, { parentId: tag.id });
+      assert.deepEqual(
+        history.map((move) => move.digest),
+        [digest],
+      );
+
+      const { id: unused } = await fixture.api.call(method.createTag, { repoId, tag: { name: 'unused' } });
+      await fixture.api.call(method.deleteTag, { id: unused });
+      assert.deepEqual(
+        (await list()).map((each) => each.name),
+        ['next'],
+      );
+      for (const [field, bad] of [
+        ['name', {}],
+        ['name', { name: 'a b' }],
+        ['bundles[0]', { name: 'ok', bundles: ['none'] }],
+      ] as [string, { name?: string; bundles?: string[] }][]) {
+        const refused = fixture.api.call(method.createTag, { repoId, tag: bad });
+        assert.deepEqual((await rejects(refused, Code.INVALID_ARGUMENT)).fields, [field]);
+      }
+      const missing = { repoId: `${fixture.org}/${'0'.repeat(16)}`, tag: { name: 'lost' } };
+      await rejects(fixture.api.call(method.createTag, missing), Code.NOT_FOUND);
+      const v2 = fixture.api.call(TagsService.method.createTag, { parent: repoId, tag: { name: 'strict' } });
+      assert.deepEqual((await rejects(v2, Code.INVALID_ARGUMENT)).fields, ['digest']);
+    } finally {
+      oci.close();
+    }
+  });
+
+  test('the settings of a synchronization are kept, and v2 shows them', async () => {
+    const parentId = await fixture.newGroup();
+    const { getRepo, createRepo, updateRepo } = ReposService.method;
+    const inV2 = async (uid: string, version = 'v2') => {
+      const id = `chainguard.platform.registry.${version}.ReposService/GetRepo`;
+      const { syncConfig } = await fixture.api.call(getRepo, { uid }, { token: fixture.server.token, id });
+      return syncConfig ?? assert.fail();
+    };
+    const source = 'registry.example.com/elsewhere/app';
+    const expiration = timestampFromMs(Date.UTC(2031, 0, 1, 12));
+    const settings = {
+      uniqueTags: true,
+      gracePeriod: true,
+      syncApks: true,
+      apkoOverlay: 'contents:\n  packages: []\n',
+    };
+    const syncConfig = { source, expiration, google: 'g', amazon: 'a', azure: 'z', ...settings };
+    const made = await fixture.api.call(method.createRepo, { parentId, repo: { name: 'synced', syncConfig } });
+    const listed = async (id: string) => (await fixture.api.call(method.listRepos, { id })).items[0]?.syncConfig;
+    const { $typeName: _, ...sent } = made.syncConfig ?? assert.fail();
+    assert.deepEqual(
+      { ...sent, expiration: timestampMs(sent.expiration ?? assert.fail()) },
+      {
+        ...syncConfig,
+        expiration: timestampMs(expiration),
+      },
+    );
+    assert.deepEqual(await listed(made.id), made.syncConfig);
+    for (const version of ['v2', 'v2beta1']) {
+      const read = await inV2(made.id, version);
+      assert.deepEqual(
+        [read.source, read.uniqueTags, read.gracePeriod, read.syncApks, read.apkoOverlay, read.expirationTime],
+        [source, true, true, true, settings.apkoOverlay, expiration],
+      );
+    }
+    const [event] = await eventsAbout(fixture.db, made.id);
+    assert.match(JSON.stringify(event?.body), /2031-01-01T12:00:00/);
+
+    // Updates through v2 change none of these, whatever their mask is.
+    const outputs = await inV2(made.id);
+    for (const paths of [
+      ['description'],
+      ['sync_config.google'],
+      ['sync_config'],
+      ['sync_config.expiration_time'],
+      ['*'],
+    ]) {
+      const changed = { source, google: 'g', amazon: 'a', azure: 'z', uniqueTags: false, apkoOverlay: 'other' };
+      const repo = { uid: made.id, name: 'synced', description: paths.join(), syncConfig: changed };
+      await fixture.api.call(updateRepo, { repo, updateMask: { paths } });
+      assert.deepEqual(await inV2(made.id), outputs, paths.join());
+    }
+    assert.deepEqual(await listed(made.id), made.syncConfig);
+
+    // A PUT through v1 replaces them.
+    const { now } = await rangeOf(() =>
+      fixture.api.call(method.updateRepo, { id: made.id, name: 'synced', syncConfig: { source } }),
+    );
+    const replaced = await listed(made.id);
+    assert.deepEqual(
+      [replaced?.uniqueTags, replaced?.gracePeriod, replaced?.syncApks, replaced?.apkoOverlay, replaced?.google],
+      [false, false, false, '', ''],
+    );
+    now(replaced?.expiration, 14 * DAY);
+    await fixture.api.call(method.updateRepo, { id: made.id, name: 'synced' });
+    assert.equal(await listed(made.id), undefined);
+    const again = await rangeOf(() =>
+      fixture.api.call(updateRepo, {
+        repo: { uid: made.id, syncConfig: { source } },
+        updateMask: { paths: ['sync_config'] },
+      }),
+    );
+    again.now((await inV2(made.id)).expirationTime, 14 * DAY);
+
+    // With only a source, the expiration is 14 days from now.
+    const short = await rangeOf(() =>
+      fixture.api.call(method.createRepo, { parentId, repo: { name: 'short', syncConfig: { source } } }),
+    );
+    short.now(short.result.syncConfig?.expiration, 14 * DAY);
+    assert.deepEqual((await inV2(short.result.id, 'v2beta1')).expirationTime, short.result.syncConfig?.expiration);
+    const viaV2 = await rangeOf(() =>
+      fixture.api.call(createRepo, {
+        parent: parentId,
+        repo: { name: 'via-v2', syncConfig: { source, expirationTime: expiration, uniqueTags: true } },
+      }),
+    );
+    viaV2.now(viaV2.result.syncConfig?.expirationTime, 14 * DAY);
+    assert.deepEqual([viaV2.result.syncConfig?.uniqueTags, viaV2.result.syncConfig?.syncApks], [false, undefined]);
+
+    const long = { source, apkoOverlay: 'x'.repeat(70_000) };
+    const refused = fixture.api.call(method.createRepo, { parentId, repo: { name: 'long', syncConfig: long } });
+    assert.deepEqual((await rejects(refused, Code.INVALID_ARGUMENT)).fields, ['sync_config.apko_overlay']);
+    if (fixture.wire === 'gRPC') {
+      const never = { source, expiration: { seconds: 253_402_300_800n, nanos: 0 } };
+      const late = fixture.api.call(method.createRepo, { parentId, repo: { name: 'late', syncConfig: never } });
+      assert.deepEqual((await rejects(late, Code.INVALID_ARGUMENT)).fields, ['sync_config.expiration']);
+    }
   });
 
   test('end-of-life tags are listed in pages', async () => {

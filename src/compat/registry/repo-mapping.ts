@@ -51,7 +51,7 @@ const accountsConverter = {
 /** The README is a field of the repo in v1. In v2 it has methods of its own. */
 export const repoMapper = createMessageMapper(v1.RepoSchema, RepoSchema, {
   renames: { id: 'uid', expiration: 'expiration_time' },
-  onlyV1: ['readme', 'sync_apks'],
+  onlyV1: ['readme'],
   onlyV2: ['update_time'],
   converters: { catalog_tier: tierConverter, accounts: accountsConverter },
 });

@@ -8,6 +8,7 @@ import {
 } from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { findReadmes, requireValidReadme, setReadme } from '../../domains/registry/repos/readme.ts';
 import { findRepoByName } from '../../domains/registry/repos/repo-operations.ts';
+import type { SyncSettingsContext } from '../../domains/registry/repos/sync-settings.ts';
 import { countSyncedRepos } from '../../domains/registry/repos/sync-source.ts';
 import {
   type EventFacts,
@@ -51,6 +52,18 @@ function withReadme<Request>(
   };
 }
 
+/** Also sets the fields of `sync_config` that v2 only shows. */
+const withSyncSettings = <Request>(
+  handlers: WriteHandlers<Request, Repo, unknown>,
+  repoIn: (request: Request) => Repo | undefined,
+): WriteHandlers<Request, Repo, unknown> => ({
+  ...handlers,
+  run(ctx, request, prepared) {
+    const settings: SyncSettingsContext = { ...ctx, syncSettings: repoMapper.toV2(repoIn(request))?.syncConfig };
+    return handlers.run(settings, request, prepared);
+  },
+});
+
 /** Returns the repo of that name if it exists, unless the request has `prevent_existing`. */
 const createOrFind = (
   handlers: WriteHandlers<CreateRepoRequest, Repo, unknown>,
@@ -90,14 +103,19 @@ const adaptUpdate = (operations: Operations): Operations =>
     event: withReadmeInBody,
   });
 
+const repoInCreate = ({ repo }: CreateRepoRequest): Repo | undefined => repo;
+const repoInUpdate = (repo: Repo): Repo => repo;
+
 export const repoOperations = (operations: Operations): Operations => ({
   ...writeOperation(
     createRepo,
-    createOrFind(withReadme(requireWrite(adaptCreate(operations), createRepo), ({ repo }) => repo)),
+    createOrFind(
+      withReadme(withSyncSettings(requireWrite(adaptCreate(operations), createRepo), repoInCreate), repoInCreate),
+    ),
   ),
   ...writeOperation(
     updateRepo,
-    withReadme(requireWrite(adaptUpdate(operations), updateRepo), (repo) => repo),
+    withReadme(withSyncSettings(requireWrite(adaptUpdate(operations), updateRepo), repoInUpdate), repoInUpdate),
   ),
   ...adaptList(operations, listRepos, ReposService.method.listRepos, {
     request: ({ uidp, id, name }) => ({ uidp: uidpFilterOf(uidp, id), ...(name !== '' && { name }) }),

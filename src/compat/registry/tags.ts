@@ -13,13 +13,23 @@ import { requireRepo } from '../../domains/registry/repos/repos.ts';
 import { createEolTagLister, type EolTag } from '../../domains/registry/tags/eol-tags.ts';
 import { findLatestVersionTag } from '../../domains/registry/tags/latest-version.ts';
 import { findTagHistory } from '../../domains/registry/tags/tag-history.ts';
-import { replaceTag } from '../../domains/registry/tags/tag-operations.ts';
+import { createTagWithoutImage, replaceTag } from '../../domains/registry/tags/tag-operations.ts';
 import type { ListRequest } from '../../resource/list/list.ts';
 import type { PageTokens } from '../../resource/list/page-token.ts';
-import { type Operations, type ReadContext, readOf, readOperation, writeOperation } from '../../resource/operation.ts';
+import {
+  type EventFacts,
+  type Operations,
+  type ReadContext,
+  readOf,
+  readOperation,
+  type WriteContext,
+  writeOperation,
+} from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { adaptList, uidpFilterOf } from '../adapt-list.ts';
 import { createMessageMapper } from '../message-mapper.ts';
+import { createViolationRenamer } from '../rename-violations.ts';
+import { requireWrite } from '../typed-operation.ts';
 
 const { method } = v1.Registry;
 const { createTag, listTags, deleteTag } = TagsService.method;
@@ -30,6 +40,7 @@ const tagMapper = createMessageMapper(v1.TagSchema, TagSchema, {
 });
 
 const v1FieldNames = { uid: 'id', parent: 'repo_id' };
+const renameViolations = createViolationRenamer(v1FieldNames);
 
 /** The v1 flags exclude tags, the v2 flags include them. */
 const toV2Flags = (filter: { excludeReferrers?: boolean; excludeDates: boolean; excludeEpochs: boolean }) => ({
@@ -38,15 +49,38 @@ const toV2Flags = (filter: { excludeReferrers?: boolean; excludeDates: boolean; 
   includeEpochs: !filter.excludeEpochs,
 });
 
+const eventOf = (_ctx: WriteContext, _request: unknown, tag: v1.Tag): EventFacts => ({
+  subject: tag.id,
+  extensions: { group: rootOf(tag.id) },
+  body: { schema: v1.TagSchema, message: tag },
+});
+
 /** v2 has no method to change a tag, because a push does it. */
 const updateTag = writeOperation(method.updateTag, {
   run: async (ctx, tag) => tagMapper.toV1(await replaceTag(ctx, tagMapper.toV2(tag))),
-  event: (_ctx, _request, response) => ({
-    subject: response.id,
-    extensions: { group: rootOf(response.id) },
-    body: { schema: v1.TagSchema, message: response },
-  }),
+  event: eventOf,
 });
+
+/** In v1, a tag without a digest waits for its image. */
+function createTagInV1(operations: Operations): Operations {
+  const adapted = adapt(operations, method.createTag, createTag, {
+    request: ({ repoId, tag }) => ({ parent: repoId, tag: tagMapper.toV2(tag) }),
+    response: tagMapper.toV1,
+    v1FieldNames,
+  });
+  const handlers = requireWrite(adapted, method.createTag);
+  return writeOperation(method.createTag, {
+    ...handlers,
+    run(ctx, request, prepared) {
+      const { repoId, tag } = request;
+      if (tag?.digest !== '') return handlers.run(ctx, request, prepared);
+      return renameViolations(async () =>
+        tagMapper.toV1(await createTagWithoutImage(ctx, repoId, tagMapper.toV2(tag))),
+      );
+    },
+    event: eventOf,
+  });
+}
 
 const listTagHistory = readOperation(method.listTagHistory, async ({ db }, { parentId, start, end }) => {
   const moves = await findTagHistory(db, parentId, {
@@ -130,11 +164,7 @@ const toV1EolTag = ({ uid, name, repo, since }: EolTag): MessageInitShape<typeof
 export function tagOperations(operations: Operations, pageTokens: PageTokens): Operations {
   const findLatestTag = createLatestTagFinder(operations);
   return {
-    ...adapt(operations, method.createTag, createTag, {
-      request: ({ repoId, tag }) => ({ parent: repoId, tag: tagMapper.toV2(tag) }),
-      response: tagMapper.toV1,
-      v1FieldNames,
-    }),
+    ...createTagInV1(operations),
     ...adaptList(operations, method.listTags, listTags, {
       request: ({ uidp, id, name, digest, updatedSince, ...filter }) => ({
         ...{ uidp: uidpFilterOf(uidp, id), name, digest },

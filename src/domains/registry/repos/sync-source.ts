@@ -7,13 +7,13 @@ import {
   type Repo,
   RepoSchema,
   type SyncConfig,
-  SyncConfigSchema,
 } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import type { ReadContext, WriteContext } from '../../../resource/operation.ts';
 import { find, findMessagesByUid, findReferring } from '../../../resource/read.ts';
-import { clearOutputOnly, refuse } from '../../../resource/validate.ts';
+import { refuse } from '../../../resource/validate.ts';
 import { findRepoByReference } from './find-repo-by-reference.ts';
 import { repos } from './repos.ts';
+import { applySyncSettings } from './sync-settings.ts';
 
 const LIST = [Capability.CAP_REPO_LIST];
 
@@ -41,7 +41,7 @@ export async function applySyncSource(
 ): Promise<void> {
   const { syncConfig } = repo;
   if (syncConfig) {
-    clearOutputOnly(SyncConfigSchema, syncConfig);
+    applySyncSettings(ctx, syncConfig, before?.syncConfig);
     if (syncConfig.source !== before?.syncConfig?.source) syncConfig.source = await resolveSource(ctx, uid, syncConfig);
   }
   if (hasSourceRepo(repo)) {

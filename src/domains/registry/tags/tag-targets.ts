@@ -25,7 +25,7 @@ const CLAIM: BulkInsert = {
 const FIND = 'SELECT uid, digest FROM tag_target WHERE repo = $1 AND name = $2';
 const MOVE = 'UPDATE tag_target SET digest = $3 WHERE repo = $1 AND name = $2';
 const DELETE = 'DELETE FROM tag_target WHERE repo = $1 AND name = $2';
-const LIST = 'SELECT name FROM tag_target WHERE repo = $1 AND name > $2 ORDER BY name LIMIT $3';
+const LIST = `SELECT name FROM tag_target WHERE repo = $1 AND name > $2 AND digest <> '' ORDER BY name LIMIT $3`;
 const HISTORY: BulkInsert = {
   into: 'tag_history',
   columns: { repo: 'text', name: 'text', digest: 'text', changed: 'integer', actor: 'text' },
@@ -36,7 +36,7 @@ interface TargetRow extends Row {
   readonly digest: string;
 }
 
-/** The tag names of a repo that sort after `after`, in bytewise order. */
+/** The names of the tags with an image of a repo that sort after `after`, in bytewise order. */
 export async function listTagNames(
   db: Reader,
   repo: string,
@@ -45,24 +45,27 @@ export async function listTagNames(
   return (await db.all<{ name: string }>(LIST, repo, after, limit)).map(({ name }) => name);
 }
 
-/** Claims the name of a tag before the tag is stored under `uid`. Returns false when another tag has the name. */
+/**
+ * Claims the name of a tag before the tag is stored under `uid`. Returns false when another tag has the name. A tag that
+ * has no image yet has an empty digest, and no history.
+ */
 export async function claimTag(
   { db, now, actor }: RegistryWrite,
   repo: string,
   { name, digest, uid }: Pick<Tag, 'name' | 'digest' | 'uid'>,
 ): Promise<boolean> {
   if ((await db.insert(CLAIM, [repo, name, digest, uid])).length === 0) return false;
-  await db.insert(HISTORY, [repo, name, digest, now, actor]);
+  if (digest !== '') await db.insert(HISTORY, [repo, name, digest, now, actor]);
   return true;
 }
 
 /** Releases the name of a tag before the tag is deleted. */
 export async function releaseTag({ db, now, actor }: RegistryWrite, { parent, message }: Stored<Tag>): Promise<void> {
   await db.run(DELETE, parent, message.name);
-  await db.insert(HISTORY, [parent, message.name, null, now, actor]);
+  if (message.digest !== '') await db.insert(HISTORY, [parent, message.name, null, now, actor]);
 }
 
-/** Creates a tag, or moves it to another image. Returns the digest that it pointed to before. */
+/** Creates a tag, or moves it to another image. Returns the digest that it pointed to before, if any. */
 export async function pointTag(
   write: RegistryWrite,
   repo: Uid,
@@ -81,7 +84,7 @@ export async function pointTag(
   // Another transaction deleted the tag after the claim failed, so the name is free now.
   if (!before) return pointTag(write, repo, name, digest, deprecated);
   await changeTag(write, before, { digest, ...(deprecated !== undefined && { deprecated }) });
-  return before.message.digest;
+  return before.message.digest || undefined;
 }
 
 /** Changes a tag, which must be locked for update. Returns `before` itself when the change has no effect. */

@@ -127,7 +127,7 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
   uniqueTags: boolean;
 
   /**
-   * The time when the copying ends.
+   * The time when the copying ends. The default is 14 days from now; only v1 can set another time.
    *
    * @generated from field: google.protobuf.Timestamp expiration_time = 3;
    */
@@ -167,6 +167,13 @@ export declare type SyncConfig = Message<"chainguard.platform.registry.v2.SyncCo
    * @generated from field: bool grace_period = 8;
    */
   gracePeriod: boolean;
+
+  /**
+   * Whether packages are copied too. Only v1 can set it.
+   *
+   * @generated from field: optional bool sync_apks = 1001;
+   */
+  syncApks?: boolean | undefined;
 };
 
 /**

@@ -33,7 +33,8 @@ export declare type Tag = Message<"chainguard.platform.registry.v2.Tag"> & {
   name: string;
 
   /**
-   * The digest of the image, as `sha256:<hex>` or `sha512:<hex>`.
+   * The digest of the image, as `sha256:<hex>` or `sha512:<hex>`. Empty for a tag that was created
+   * through v1 and waits for its image.
    *
    * @generated from field: string digest = 3;
    */
