@@ -2,7 +2,7 @@ import type { Operations } from '../resource/operation.ts';
 import { advisoryOperations } from './advisory.ts';
 import { eventOperations } from './events.ts';
 import { iamOperations } from './iam/iam.ts';
-import { libraryOperations } from './libraries.ts';
+import { libraryOperations } from './libraries/libraries.ts';
 import { pingOperations } from './ping.ts';
 import { type RegistryOptions, registryOperations } from './registry/registry.ts';
 import { reportOperations } from './reports.ts';
@@ -16,7 +16,7 @@ export const createCompatOperations = (operations: Operations, options: Registry
   ...vulnerabilityOperations(operations),
   ...eventOperations(operations),
   ...iamOperations(operations),
-  ...libraryOperations(operations),
+  ...libraryOperations(operations, options.pageTokens),
   ...pingOperations(operations),
   ...registryOperations(operations, options),
   ...reportOperations(operations),

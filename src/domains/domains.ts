@@ -2,6 +2,11 @@ import type { DescService } from '@bufbuild/protobuf';
 import { GroupsService } from '../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { AdvisoriesService } from '../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import { AccessRequestsService } from '../contract/gen/wharfinger/access/v1/access_requests_pb.js';
+import { LibraryEntitlementsService } from '../contract/gen/wharfinger/libraries/v1/library_entitlements_pb.js';
+import { LibraryPoliciesService } from '../contract/gen/wharfinger/libraries/v1/library_policies_pb.js';
+import { LibraryPolicyBindingsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_bindings_pb.js';
+import { LibraryPolicyBlockEventsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_block_events_pb.js';
+import { MalwareEntriesService } from '../contract/gen/wharfinger/libraries/v1/malware_entries_pb.js';
 import type { Resource } from '../resource/definition.ts';
 import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
@@ -47,6 +52,11 @@ import { artifactOperations } from './libraries/artifact-operations.ts';
 import { artifactVersions } from './libraries/artifact-versions.ts';
 import { artifacts } from './libraries/artifacts.ts';
 import { libraryImportOperations } from './libraries/import-libraries.ts';
+import { libraryEntitlements } from './libraries/library-entitlements.ts';
+import { libraryPolicies } from './libraries/library-policies.ts';
+import { libraryPolicyBindings } from './libraries/library-policy-bindings.ts';
+import { libraryPolicyBlockEvents } from './libraries/library-policy-block-events.ts';
+import { malwareEntries } from './libraries/malware-entries.ts';
 import { pingOperations } from './ping/ping.ts';
 import { imageOperations } from './registry/images/images.ts';
 import { repoOperations } from './registry/repos/repo-operations.ts';
@@ -63,6 +73,11 @@ const standardResources: readonly (readonly [Resource, DescService])[] = [
   [groups, GroupsService],
   [accessRequests, AccessRequestsService],
   [advisories, AdvisoriesService],
+  [libraryPolicies, LibraryPoliciesService],
+  [libraryPolicyBindings, LibraryPolicyBindingsService],
+  [libraryPolicyBlockEvents, LibraryPolicyBlockEventsService],
+  [libraryEntitlements, LibraryEntitlementsService],
+  [malwareEntries, MalwareEntriesService],
 ];
 
 /** The declarations of all resources. */

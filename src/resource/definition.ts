@@ -39,7 +39,7 @@ export type State = Readonly<Record<string, unknown>>;
  * - `references`, if few resources share a value: cheaper to write;
  * - `filters`, if the request field is not simply a value of a facet or reference, such as a search text;
  * - `hidden`, for a flag that includes resources which lists omit;
- * - `since`, for a lower bound of a time;
+ * - `since` and `before`, for a lower and an upper bound of a time;
  * - `lookupFilter`, for fields that name a few resources directly.
  */
 export interface ResourceSpec<S extends DescMessage, M extends Message = MessageShape<S>> {
@@ -104,6 +104,8 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly hidden?: Readonly<Record<string, (message: M) => boolean>>;
   /** Lower bounds for a time, by request field: `{ updated_since: 'update_time' }`. */
   readonly since?: Readonly<Record<string, 'create_time' | 'update_time'>>;
+  /** Upper bounds for a time, by request field. A resource of exactly that time is not in the list. */
+  readonly before?: Readonly<Record<string, 'create_time' | 'update_time'>>;
   /** Filters that name a few resources by something other than their uid. */
   readonly lookupFilter?: LookupFilter;
 

@@ -1,3 +1,4 @@
+import type { DescEnum } from '@bufbuild/protobuf';
 import type { Rule } from './definition.ts';
 
 const NAME = /^[a-z0-9 ._-]{1,}$/;
@@ -31,3 +32,25 @@ export const text =
   (max = 4096): Rule<string> =>
   (value) =>
     value.length <= max ? undefined : `must have at most ${max} characters`;
+
+export const range =
+  (min: number, max: number): Rule<number> =>
+  (value) =>
+    value >= min && value <= max ? undefined : `must be ${min} to ${max}`;
+
+/** A value that the contract names. A binary message can contain other numbers. */
+export const enumValue =
+  ({ values }: DescEnum): Rule<number> =>
+  (value) =>
+    values.some(({ number }) => number === value)
+      ? undefined
+      : `must be one of ${values.map(({ name }) => name).join(', ')}`;
+
+/** A list with at most `max` items, each of which `item` accepts. */
+export const list =
+  <T>(max: number, item: Rule<T>): Rule<readonly T[]> =>
+  (values) => {
+    if (values.length > max) return `must have at most ${max} items`;
+    const problem = values.map(item).find((each) => each !== undefined);
+    return problem && `each item ${problem}`;
+  };

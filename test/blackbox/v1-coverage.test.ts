@@ -18,6 +18,9 @@ const NOT_SERVED = ['auth.Auth/GetHeadlessSession'];
 /** Requests that match nothing, for lists whose filters contain no uid. */
 const EMPTY_REQUESTS: Readonly<Record<string, (missingUid: string) => object[]>> = {
   'libraries.Artifacts/List': () => [{ query: 'nothing like it' }],
+  'libraries.Malware/ListBlockList': () => [{ packageName: 'nothing' }, { ecosystem: 'npm', source: 'nothing' }],
+  'libraries.NpmPackages/List': () => [{ query: 'nothing like it' }],
+  'libraries.NpmPackages/ListVersions': () => [{ packageName: 'nothing' }],
   'advisory.SecurityAdvisory/ListDocuments': () => [{ id: 'nothing' }, { cves: ['CVE-1999-0001'] }],
   'advisory.SecurityAdvisory/ListVulnerabilityMetadata': () => [{ id: 'CVE-1999-0001' }],
   'advisory.SecurityAdvisory/ListResolvedVulnsReports': (repo) => [{}, { imageRefs: [{ repo }] }],

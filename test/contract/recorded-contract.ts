@@ -69,6 +69,12 @@ type ReservedNumbers = number | string;
 export const readRecordedContract = (name: 'v1' | 'v2'): RecordedContract =>
   JSON.parse(readFileSync(new URL(`../data/${name}.json`, import.meta.url), 'utf8'));
 
+/** The ids of the methods, such as `chainguard.platform.iam.Groups/Create`. */
+export const methodIdsOf = ({ domains }: RecordedContract): string[] =>
+  Object.values(domains)
+    .flatMap(({ files }) => Object.values(files).flatMap(({ services }) => Object.values(services)))
+    .flatMap(({ full_name, methods }) => methods.map(({ name }) => `${full_name}/${name}`));
+
 /** All properties of each file, service, method, message, field and enum, by its full name. */
 export type Declarations = Map<string, unknown>;
 

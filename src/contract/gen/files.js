@@ -32,7 +32,12 @@ import { file_platform_iam_v1_role_platform } from "./platform/iam/v1/role.platf
 import { file_platform_iam_v1_role_binding_platform } from "./platform/iam/v1/role_binding.platform_pb.js";
 import { file_platform_iam_v1_terms_platform } from "./platform/iam/v1/terms.platform_pb.js";
 import { file_platform_libraries_v1_artifacts_libraries_platform } from "./platform/libraries/v1/artifacts.libraries.platform_pb.js";
+import { file_platform_libraries_v1_aws_marketplace_subscriptions_libraries_platform } from "./platform/libraries/v1/aws_marketplace_subscriptions.libraries.platform_pb.js";
 import { file_platform_libraries_v1_entitlements_libraries_platform } from "./platform/libraries/v1/entitlements.libraries.platform_pb.js";
+import { file_platform_libraries_v1_malware_libraries_platform } from "./platform/libraries/v1/malware.libraries.platform_pb.js";
+import { file_platform_libraries_v1_npm_packages_libraries_platform } from "./platform/libraries/v1/npm_packages.libraries.platform_pb.js";
+import { file_platform_libraries_v1_policy_gates_libraries_platform } from "./platform/libraries/v1/policy_gates.libraries.platform_pb.js";
+import { file_platform_libraries_v1_resolution_cache_libraries_platform } from "./platform/libraries/v1/resolution_cache.libraries.platform_pb.js";
 import { file_platform_oidc_v1_oidc_platform } from "./platform/oidc/v1/oidc.platform_pb.js";
 import { file_platform_ping_v1_ping_platform } from "./platform/ping/v1/ping.platform_pb.js";
 import { file_platform_registry_v1_apko_platform } from "./platform/registry/v1/apko.platform_pb.js";
@@ -53,6 +58,11 @@ import { file_wharfinger_imports_v1_libraries } from "./wharfinger/imports/v1/li
 import { file_wharfinger_imports_v1_outcome } from "./wharfinger/imports/v1/outcome_pb.js";
 import { file_wharfinger_imports_v1_reports } from "./wharfinger/imports/v1/reports_pb.js";
 import { file_wharfinger_imports_v1_vulnerabilities } from "./wharfinger/imports/v1/vulnerabilities_pb.js";
+import { file_wharfinger_libraries_v1_library_entitlements } from "./wharfinger/libraries/v1/library_entitlements_pb.js";
+import { file_wharfinger_libraries_v1_library_policies } from "./wharfinger/libraries/v1/library_policies_pb.js";
+import { file_wharfinger_libraries_v1_library_policy_bindings } from "./wharfinger/libraries/v1/library_policy_bindings_pb.js";
+import { file_wharfinger_libraries_v1_library_policy_block_events } from "./wharfinger/libraries/v1/library_policy_block_events_pb.js";
+import { file_wharfinger_libraries_v1_malware_entries } from "./wharfinger/libraries/v1/malware_entries_pb.js";
 import { file_wharfinger_oci_v1_distribution } from "./wharfinger/oci/v1/distribution_pb.js";
 import { file_wharfinger_reports_v1_reports } from "./wharfinger/reports/v1/reports_pb.js";
 
@@ -91,7 +101,12 @@ export const v1Files = [
   file_platform_registry_v1_vulnerabilities_platform,
   file_platform_vulnerabilities_v1_advisory_vulnerabilities,
   file_platform_libraries_v1_artifacts_libraries_platform,
+  file_platform_libraries_v1_aws_marketplace_subscriptions_libraries_platform,
   file_platform_libraries_v1_entitlements_libraries_platform,
+  file_platform_libraries_v1_malware_libraries_platform,
+  file_platform_libraries_v1_npm_packages_libraries_platform,
+  file_platform_libraries_v1_policy_gates_libraries_platform,
+  file_platform_libraries_v1_resolution_cache_libraries_platform,
   file_platform_advisory_v1_advisory_platform,
   file_platform_events_v1_identities_platform,
   file_platform_events_v1_subscriptions_platform,
@@ -109,6 +124,11 @@ export const wharfingerFiles = [
   file_wharfinger_iam_v1_sessions,
   file_wharfinger_imports_v1_vulnerabilities,
   file_wharfinger_imports_v1_libraries,
+  file_wharfinger_libraries_v1_library_entitlements,
+  file_wharfinger_libraries_v1_library_policies,
+  file_wharfinger_libraries_v1_library_policy_bindings,
+  file_wharfinger_libraries_v1_library_policy_block_events,
+  file_wharfinger_libraries_v1_malware_entries,
   file_wharfinger_events_v1_deliveries,
   file_wharfinger_events_v1_sinks,
   file_wharfinger_access_v1_access,

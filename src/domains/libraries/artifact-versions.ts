@@ -8,6 +8,8 @@ export interface VersionState extends State {
   readonly files: Readonly<Record<string, number>>;
   /** Whether it has security fixes that upstream does not have. */
   readonly remediated: boolean;
+  /** The licence; absent in versions of earlier releases. */
+  readonly license?: string;
 }
 
 /** A version of an artifact. Its create time is that of its oldest file, not that of the import. */

@@ -14,6 +14,8 @@ export interface ArtifactState extends State {
   readonly cuda: readonly string[];
   /** Whether one of its versions has security fixes that upstream does not have. */
   readonly remediated: boolean;
+  /** The licence of its latest version; absent in artifacts of earlier releases. */
+  readonly license?: string;
 }
 
 /** A library of a group. Imports create it together with its versions (put-versions.ts). */
@@ -44,7 +46,8 @@ export const artifacts = defineResource({
   },
 });
 
-const REMEDIATED = 'yes';
+/** The value of the facet `remediated`. */
+export const REMEDIATED = 'yes';
 
 /** Names are unique in a group and an ecosystem. */
 export const artifactKey = (group: string, ecosystem: Ecosystem, name: string): string =>

@@ -1,4 +1,5 @@
-import { Ecosystem } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import type { Ecosystem } from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import { Ecosystem as V1Ecosystem } from '../../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
 import { normalizePythonName } from '../../formats/libraries/python-name.ts';
 import { compareVersions, type VersionScheme } from '../../formats/versions/compare.ts';
 import { normalizePypiVersion } from '../../formats/versions/pypi.ts';
@@ -41,7 +42,35 @@ const python: EcosystemRules = {
   },
 };
 
-export const rulesOf = (ecosystem: Ecosystem): EcosystemRules => (ecosystem === Ecosystem.PYTHON ? python : java);
+const javascript: EcosystemRules = {
+  namePattern: /^(?:@[\w~-][\w.~-]*\/)?[\w~-][\w.~-]*$/,
+  nameProblem: 'must be a name of npm, such as left-pad or @types/node',
+  versionScheme: 'semver',
+  normalizeName: (name) => name,
+  normalizeVersion: (version) => version.replace(/^[=v]+/, ''),
+  cudaOf: () => '',
+};
+
+/** v2 does not define it, so lists of v2 contain no artifact of it. Ecosystems have the same numbers in v1. */
+export const JAVASCRIPT = V1Ecosystem.JAVASCRIPT as number as Ecosystem;
+
+/** The rules of each ecosystem, by its purl type. The others are only named in policies and malware entries. */
+const rulesByPurlType: Readonly<Record<string, EcosystemRules>> = { pypi: python, npm: javascript };
+
+export const rulesOf = (ecosystem: Ecosystem | V1Ecosystem): EcosystemRules =>
+  rulesByPurlType[purlTypeOf(ecosystem)] ?? java;
+
+const purlTypes: Readonly<Record<string, string>> = {
+  JAVA: 'maven',
+  PYTHON: 'pypi',
+  JAVASCRIPT: 'npm',
+  DOTNET: 'nuget',
+  GO: 'golang',
+};
+
+/** The purl type of an ecosystem, such as `maven` for JAVA and JAVA_ATHENA; empty for an unknown number. */
+export const purlTypeOf = (ecosystem: Ecosystem | V1Ecosystem): string =>
+  purlTypes[V1Ecosystem[ecosystem]?.replace('_ATHENA', '') ?? ''] ?? '';
 
 const RELEASE = /^v?(?:\d+!)?\d+(?:\.\d+)*/i;
 

@@ -86,7 +86,7 @@ async function beginArtifactChanges(
       message: before
         ? clone(ArtifactSchema, before.message)
         : create(ArtifactSchema, { name: records[at]?.name ?? '', ecosystem }),
-      state: (before?.state as ArtifactState | undefined) ?? { cuda: [], remediated: false },
+      state: (before?.state as ArtifactState | undefined) ?? { cuda: [], remediated: false, license: '' },
       isChanged: false,
     };
   });
@@ -115,7 +115,7 @@ async function beginVersionChanges(
       message: before
         ? clone(ArtifactVersionSchema, before.message)
         : create(ArtifactVersionSchema, { name: artifact.message.name, version }),
-      state: (before?.state as VersionState | undefined) ?? { files: {}, remediated: false },
+      state: (before?.state as VersionState | undefined) ?? { files: {}, remediated: false, license: '' },
       isChanged: false,
       artifact,
       created: now,
@@ -135,32 +135,37 @@ function mapKeysOnce<T>(keys: readonly string[], make: (key: string, at: number)
 
 /** Adds the files and the description of a record to its version. */
 function applyRecord(change: VersionChange, record: LibraryVersion, now: number): RecordResult {
-  const { files, remediated } = change.state;
+  const { files, remediated, license = '' } = change.state;
   const isNew = ({ name }: LibraryFile): boolean => !Object.hasOwn(files, name);
   const changedFiles = record.files.filter((file) => isNew(file) || files[file.name] !== Number(file.sizeBytes));
   const addsRemediation = record.remediated && !remediated;
   const { message } = change;
   const addsDescription = record.description !== '' && message.description === '';
-  if (changedFiles.length === 0 && !addsRemediation && !addsDescription) return 'unchanged';
+  const addsLicense = record.license !== '' && license === '';
+  if (changedFiles.length === 0 && !addsRemediation && !addsDescription && !addsLicense) return 'unchanged';
 
   const added = Object.fromEntries(changedFiles.map(({ name, sizeBytes }) => [name, Number(sizeBytes)]));
   const sizes = { ...files, ...added };
   if (Object.keys(sizes).length > MAX_FILES) return TOO_MANY_FILES;
   const result = changedFiles.some(isNew) ? 'created' : 'updated';
-  change.state = { files: sizes, remediated: remediated || record.remediated };
+  change.state = {
+    files: sizes,
+    remediated: remediated || record.remediated,
+    license: (changedFiles.length > 0 && record.license) || license || record.license,
+  };
   change.isChanged = true;
   change.created = Math.min(change.created, ...record.files.map((file) => createTimeOf(file, now)));
   message.sizeBytes = Object.values(sizes).reduce((sum, size) => sum + BigInt(size), 0n);
-  // Files of one version may have different descriptions. Only a changed file replaces the description. Otherwise
-  // repeated imports of these files would overwrite it in turns.
+  // Files of one version may have different descriptions and licences. Only a changed file replaces them. Otherwise
+  // repeated imports of these files would overwrite them in turns.
   if (record.description !== '' && (addsDescription || changedFiles.length > 0)) {
     message.description = record.description;
   }
   return result;
 }
 
-/** Neither before 1970 nor in the future. */
-const createTimeOf = ({ createTime }: LibraryFile, now: number): number =>
+/** The time of a file, neither before 1970 nor in the future. */
+export const createTimeOf = ({ createTime }: LibraryFile, now: number): number =>
   createTime ? Math.min(now, Math.max(0, timestampMs(createTime))) : now;
 
 /** Updates what an artifact shows of its versions. */
@@ -170,11 +175,13 @@ function applyToArtifact({ artifact, before, message: { version, description }, 
   if (message.latestVersion === '' || isLater(message.ecosystem, version, message.latestVersion)) {
     message.latestVersion = version;
   }
-  if (version === message.latestVersion && description !== '') message.description = description;
+  const isLatest = version === message.latestVersion;
+  if (isLatest && description !== '') message.description = description;
   const cuda = rulesOf(message.ecosystem).cudaOf(version);
   artifact.state = {
     cuda: [...new Set([...artifact.state.cuda, cuda])].filter((each) => each !== '').sort(),
     remediated: artifact.state.remediated || state.remediated,
+    license: (isLatest && state.license) || artifact.state.license || '',
   };
   artifact.isChanged = true;
 }

@@ -12,6 +12,7 @@ const MAX_FILES = 1000;
 /** 8 TiB, so that the sum over all files of a version is a safe integer. */
 const MAX_SIZE = 2n ** 43n;
 const fileName = rules.line(MAX_NAME);
+const licenseLine = rules.line(512);
 
 /** The problems of a record of an import. */
 export function versionProblems(ecosystem: Ecosystem, record: LibraryVersion): FieldViolation[] {
@@ -25,6 +26,7 @@ export function versionProblems(ecosystem: Ecosystem, record: LibraryVersion): F
     refuse('version', `must be 1 to ${MAX_VERSION} characters without spaces and slashes`);
   }
   refuse('description', rules.description(description));
+  refuse('license', licenseLine(record.license));
   if (files.length === 0 || files.length > MAX_FILES) refuse('files', `must be 1 to ${MAX_FILES} files`);
   const names = new Set<string>();
   for (const [at, { name, sizeBytes }] of files.entries()) {

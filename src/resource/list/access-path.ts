@@ -29,13 +29,13 @@ export interface ListStatistics {
 
 /** Chooses how to count the matching rows: in any order, with as few rows to read as possible. */
 export function countPath({ resource, query, counts }: ListStatistics): AccessPath {
-  const { since } = query;
+  const bound = query.since ?? query.before;
   const exact = exactMatchPath(query);
   if (exact) return exact;
   if (counts.mostSelective) {
     return { by: 'facet list', sort: lookupOrder(resource), filter: counts.mostSelective.filter };
   }
-  return since ? { by: 'unfiltered list', sort: since.field } : uidOrderPath(query);
+  return bound ? { by: 'unfiltered list', sort: bound.field } : uidOrderPath(query);
 }
 
 /** Chooses how to read a page of `pageRows` rows, sorted by `sort` first, of a list with `matching` rows. */
@@ -45,7 +45,7 @@ export function pagePath(
   matching: number,
   pageRows: number,
 ): AccessPath {
-  const { since } = query;
+  const bound = query.since ?? query.before;
   const { unfiltered, mostSelective } = counts;
   // Whether it is cheaper to read and sort this many rows than to read all rows in order until the page is full. If the
   // matching rows are spread evenly, one of `unfiltered / matching` rows matches.
@@ -57,8 +57,8 @@ export function pagePath(
     const { filter, rows } = mostSelective;
     if (resource.listOrders.facet.includes(sort)) return { by: 'facet list', sort, filter };
     if (isCheaperToSort(rows) || !isIndexed) return { by: 'facet list', sort: lookupOrder(resource), filter };
-  } else if (since && isCheaperToSort(matching)) {
-    return { by: 'unfiltered list', sort: since.field };
+  } else if (bound && isCheaperToSort(matching)) {
+    return { by: 'unfiltered list', sort: bound.field };
   }
   return sort === 'uid' || !isIndexed ? uidOrderPath(query) : { by: 'unfiltered list', sort };
 }

@@ -47,10 +47,12 @@ export async function collectionPlan(
 
 /** Whether a list needs one of `parts`, whichever access path is chosen for it (access-path.ts). */
 function needsAnyOf(parts: PartSet, resource: Resource, conditions: ListConditions, order: Order): boolean {
-  const { equalKeys, since, facetFilters } = splitConditions(resource, conditions);
+  const { equalKeys, since, before, facetFilters } = splitConditions(resource, conditions);
   const { terms } = storedOrder(resource, order);
   const { listOrders, hidden, storedName } = resource;
-  const keys = [...terms, ...equalKeys, ...(since ? [since] : [])].map(({ field }) => field);
+  const keys = [...terms, ...equalKeys, ...[since, before].filter((bound) => bound !== undefined)].map(
+    ({ field }) => field,
+  );
   const [lookup = 'uid'] = listOrders.facet;
   const facets = [
     ...facetFilters.map(({ field }) => ({ field, orders: [lookup, ...keys] })),

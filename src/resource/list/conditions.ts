@@ -14,9 +14,10 @@ export interface ListConditions {
   /** The partitions that the list includes; undefined for all. */
   readonly partitions?: readonly string[] | undefined;
   readonly since?: KeyCondition | undefined;
+  readonly before?: KeyCondition | undefined;
 }
 
-/** The value of a sort key: that a row has, or its lower bound. */
+/** The value of a sort key: that a row has, or a bound of it. */
 export interface KeyCondition {
   readonly field: string;
   readonly key: string;

@@ -32,9 +32,9 @@ export function countFromIndex(
     .sort((a, b) => a.rows - b.rows);
 
   function total(): number | undefined {
-    const { equalKeys, since, referenceFilters, partitionFilter } = query;
+    const { equalKeys, since, before, referenceFilters, partitionFilter } = query;
     const [filter, another] = facetFilters;
-    if (equalKeys.length > 0 || since || referenceFilters.length > 0 || another) return undefined;
+    if (equalKeys.length > 0 || since || before || referenceFilters.length > 0 || another) return undefined;
     // The partition and the facet values of the excluded uid are not known here.
     if (!filter) return partitionFilter && excludedUid !== undefined ? undefined : unfiltered;
     if (filter.values.length > 1 || partitionFilter || excludedUid !== undefined) return undefined;

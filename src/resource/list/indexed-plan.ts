@@ -30,7 +30,7 @@ export async function indexedPlan(
 ): Promise<ListPlan> {
   const query = splitConditions(resource, conditions);
   const order = storedOrder(resource, requestedOrder);
-  const { equalKeys, since, facetFilters, referenceFilters, unfilteredFacets } = query;
+  const { equalKeys, since, before, facetFilters, referenceFilters, unfilteredFacets } = query;
   const facets = [...unfilteredFacets, ...facetFilters.flatMap(facetKeysOf)];
   const lists = await findIndexLists(db, resource, collections, facets);
   const counts = countFromIndex(query, { collections, excludedUid }, lists);
@@ -54,6 +54,7 @@ export async function indexedPlan(
       afterCursor: cursor !== undefined,
       equalKeys,
       since,
+      before,
       referenceFilters: referenceFilters.filter((filter) => filter !== coveredFilter),
       loopFunction,
       scansOverlap,

@@ -28,6 +28,8 @@ export interface ScanQuery {
   readonly equalKeys: readonly KeyCondition[];
   /** The lower bound of a sort key. */
   readonly since: KeyCondition | undefined;
+  /** The upper bound of a sort key, which is not included. */
+  readonly before: KeyCondition | undefined;
   readonly referenceFilters: readonly Filter[];
   /**
    * Whether to sort the union of the scans rather than merge them. SQLite merges by a chain that is as long as the
@@ -71,10 +73,11 @@ export const countStatement = (query: ScanQuery): Statement => cachedStatement('
 
 /** The values of a query itself, for `bind`. */
 export function queryValues(query: ScanQuery): Record<string, Value> {
-  const { scans, loopFunction, excludedUid, sort, equalKeys, since, referenceFilters } = query;
+  const { scans, loopFunction, excludedUid, sort, equalKeys, since, before, referenceFilters } = query;
   const values: Record<string, Value> = { sort, excluded_uid: excludedUid ?? null };
   for (const [e, { key }] of equalKeys.entries()) values[`equal${e}`] = key;
   if (since) values.since = since.key;
+  if (before) values.before = before.key;
   for (const [f, filter] of referenceFilters.entries()) {
     for (const [v, value] of padToPowerOfTwo(filter.values).entries()) values[`reference${f}_${v}`] = value;
   }
@@ -107,7 +110,8 @@ function cachedStatement(
 }
 
 /** Describes everything in a query that changes the text, and nothing that only changes parameters. */
-function textKey({ scans, excludedUid, sort, order, equalKeys, since, referenceFilters, ...flags }: ScanQuery): string {
+function textKey(query: ScanQuery): string {
+  const { scans, excludedUid, sort, order, equalKeys, since, before, referenceFilters, ...flags } = query;
   const scanKeys = scans.map(scanTextKey).join(' ');
   const terms = order.terms.map((term) => `${term.field}${term.descending ? '-' : '+'}`).join('');
   const fields = equalKeys.map(({ field }) => field).join(',');
@@ -115,7 +119,17 @@ function textKey({ scans, excludedUid, sort, order, equalKeys, since, referenceF
     .map(({ field, values, excludes }) => `${excludes ? '-' : '+'}${field}${padToPowerOfTwo(values).length}`)
     .join('');
   return [
-    ...[scanKeys, excludedUid === undefined, sort, terms, order.uidDescending, fields, since?.field, references],
+    ...[
+      scanKeys,
+      excludedUid === undefined,
+      sort,
+      terms,
+      order.uidDescending,
+      fields,
+      since?.field,
+      before?.field,
+      references,
+    ],
     ...[flags.afterCursor, flags.sortsUnion, flags.loopFunction, flags.scansOverlap, flags.withBodies],
     flags.binaryCollation,
   ].join('|');
@@ -173,7 +187,7 @@ function buildCount(query: ScanQuery, placeholder: Placeholder): string {
 
 /** The SELECT of one scan, or of all of them with a loop. */
 function buildScan(query: ScanQuery, i: number, shared: Placeholder): string {
-  const { order, sort, equalKeys, since, loopFunction } = query;
+  const { order, sort, equalKeys, since, before, loopFunction } = query;
   const scan = query.scans[i] as Scan;
   const own: Placeholder = loopFunction ? (name) => `(l.value ->> '${name}')` : (name) => shared(`${name} ${i}`);
   const { table, uid, where } = scanTable(scan, sort, shared, own);
@@ -187,6 +201,7 @@ function buildScan(query: ScanQuery, i: number, shared: Placeholder): string {
   const keys = order.terms.map((term) => keyOf(term.field));
   for (const [e, { field }] of equalKeys.entries()) where.push(`${keyOf(field)} = ${shared(`equal${e}`)}`);
   if (since) where.push(`${keyOf(since.field)} >= ${shared('since')}`);
+  if (before) where.push(`${keyOf(before.field)} < ${shared('before')}`);
   if (query.excludedUid !== undefined) where.push(`${uid} <> ${shared('excluded_uid')}`);
   for (const [c, check] of scan.checks.entries()) {
     const key = check.sort === 'uid' ? "''" : keyOf(check.sort);

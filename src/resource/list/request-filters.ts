@@ -2,7 +2,7 @@ import type { DescField, Message } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../../base/errors.ts';
 import { type Resource, timeKey, VISIBLE } from '../definition.ts';
-import type { Filter, ListConditions } from './conditions.ts';
+import type { Filter, KeyCondition, ListConditions } from './conditions.ts';
 
 const MAX_VALUES = 100;
 /** Each word is one more condition to check for each row. */
@@ -16,10 +16,13 @@ export function createFilterReader(
   resource: Resource,
   fields: readonly DescField[],
 ): (request: Message) => ListConditions {
-  const { hidden = {}, since = {} } = resource;
+  const { hidden = {}, since = {}, before = {} } = resource;
   const flags = fields.filter(({ name }) => name in hidden);
-  const bounds = fields.filter(({ name }) => name in since);
-  const filterFields = fields.filter((field) => !flags.includes(field) && !bounds.includes(field));
+  const readSince = boundReader(since, fields);
+  const readBefore = boundReader(before, fields);
+  const filterFields = fields.filter((field) => {
+    return !flags.includes(field) && !(field.name in since) && !(field.name in before);
+  });
   for (const field of filterFields) {
     const problem = problemWith(resource, field);
     if (problem) throw new Error(`${field.parent.typeName}.${field.name}: the ${resource.kind} resource ${problem}`);
@@ -28,11 +31,11 @@ export function createFilterReader(
   return (request) => {
     const values = request as unknown as Readonly<Record<string, unknown>>;
     const included = flags.filter(({ localName }) => values[localName] === true).map(({ name }) => name);
-    const bound = bounds.find(({ localName }) => values[localName] !== undefined);
     return {
       filters: filterFields.flatMap((field) => readFilter(resource, field, values[field.localName])),
       partitions: included.length === Object.keys(hidden).length ? undefined : [VISIBLE, ...included],
-      since: bound && { field: since[bound.name] ?? '', key: boundKey(values[bound.localName] as Timestamp) },
+      since: readSince(values),
+      before: readBefore(values),
     };
   };
 }
@@ -81,6 +84,18 @@ function readValue(field: DescField, path: string, value: unknown): string {
     throw invalid(path, `must be one of ${enumValues.map(({ name }) => name).join(', ')}`);
   }
   return String(value);
+}
+
+/** Returns a function that reads the first bound that a request has. `bounds` has sort keys by request field. */
+function boundReader(
+  bounds: Readonly<Record<string, string>>,
+  fields: readonly DescField[],
+): (values: Readonly<Record<string, unknown>>) => KeyCondition | undefined {
+  const boundFields = fields.filter(({ name }) => name in bounds);
+  return (values) => {
+    const bound = boundFields.find(({ localName }) => values[localName] !== undefined);
+    return bound && { field: bounds[bound.name] ?? '', key: boundKey(values[bound.localName] as Timestamp) };
+  };
 }
 
 /** Rounded up, because times are stored in milliseconds. */

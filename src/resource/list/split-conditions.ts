@@ -8,6 +8,8 @@ export interface SplitConditions {
   readonly equalKeys: readonly KeyCondition[];
   /** The lower bound of a sort key. */
   readonly since: KeyCondition | undefined;
+  /** The upper bound of a sort key, which is not included. */
+  readonly before: KeyCondition | undefined;
   readonly facetFilters: readonly Filter[];
   readonly referenceFilters: readonly Filter[];
   /** The partitions that the list includes; undefined for all. */
@@ -16,7 +18,8 @@ export interface SplitConditions {
   readonly unfilteredFacets: readonly string[];
 }
 
-export function splitConditions(resource: Resource, { filters, partitions, since }: ListConditions): SplitConditions {
+export function splitConditions(resource: Resource, conditions: ListConditions): SplitConditions {
+  const { filters, partitions, since, before } = conditions;
   const { sortKeys, facets = {}, hidden, indexVersions, storedName } = resource;
   const stored = <C extends Filter | KeyCondition>(condition: C): C =>
     indexVersions ? { ...condition, field: storedName(condition.field) } : condition;
@@ -26,6 +29,7 @@ export function splitConditions(resource: Resource, { filters, partitions, since
   return {
     equalKeys: keyFilters.map(equalKeyOf).map(stored),
     since: since && stored(since),
+    before: before && stored(before),
     facetFilters: facetFilters.map(stored),
     referenceFilters: filters.filter((filter) => !keyFilters.includes(filter) && !facetFilters.includes(filter)),
     partitionFilter: partitions && { field: storedName(PARTITION), values: partitions },

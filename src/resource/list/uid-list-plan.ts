@@ -44,13 +44,14 @@ export function listInMemory(
   };
 }
 
-function matches(resource: Resource, row: Stored, { filters, partitions, since }: ListConditions): boolean {
+function matches(resource: Resource, row: Stored, { filters, partitions, since, before }: ListConditions): boolean {
   const valuesOf = (field: string): readonly string[] => {
     const key = resource.sortKeys[field];
     return key ? [key(row)] : [...(resource.values[field]?.(row.message, row.state) ?? [])];
   };
   if (partitions && !valuesOf(PARTITION).some((partition) => partitions.includes(partition))) return false;
   if (since && valuesOf(since.field).some((key) => key < since.key)) return false;
+  if (before && valuesOf(before.field).some((key) => key >= before.key)) return false;
   return filters.every(
     ({ field, values, excludes = false }) => valuesOf(field).some((value) => values.includes(value)) !== excludes,
   );

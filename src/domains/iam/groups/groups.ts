@@ -31,7 +31,10 @@ export const groups = defineResource({
   parents: ['group', ROOT],
   isScope: true,
   // Records about the group itself, and data that it imported and can import again.
-  cascade: ['terms acceptance', 'access request', 'vulnerability', 'artifact'],
+  cascade: [
+    ...['terms acceptance', 'access request', 'vulnerability', 'artifact'],
+    ...['malware entry', 'library policy block event'],
+  ],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
   references: { [FOUNDER]: (_group, state) => [String(state?.[FOUNDER] ?? '')] },

@@ -2,12 +2,152 @@
 // @generated from file platform/libraries/v1/entitlements.libraries.platform.proto (package chainguard.platform.libraries, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
+import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file platform/libraries/v1/entitlements.libraries.platform.proto.
  */
 export declare const file_platform_libraries_v1_entitlements_libraries_platform: GenFile;
+
+/**
+ * The entitlement of a group to the libraries of an ecosystem.
+ *
+ * @generated from message chainguard.platform.libraries.Entitlement
+ */
+export declare type Entitlement = Message<"chainguard.platform.libraries.Entitlement"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Ecosystem ecosystem = 2;
+   */
+  ecosystem: Ecosystem;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Policy policy = 3;
+   */
+  policy: Policy;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Source source = 4;
+   */
+  source: Source;
+
+  /**
+   * Versions that are younger than this number of days are refused by imports into the group and
+   * its descendants.
+   *
+   * @generated from field: int32 cooldown_days = 5;
+   */
+  cooldownDays: number;
+};
+
+/**
+ * Describes the message chainguard.platform.libraries.Entitlement.
+ * Use `create(EntitlementSchema)` to create a new message.
+ */
+export declare const EntitlementSchema: GenMessage<Entitlement>;
+
+/**
+ * All entitlements that match the filter.
+ *
+ * @generated from message chainguard.platform.libraries.EntitlementList
+ */
+export declare type EntitlementList = Message<"chainguard.platform.libraries.EntitlementList"> & {
+  /**
+   * @generated from field: repeated chainguard.platform.libraries.Entitlement items = 1;
+   */
+  items: Entitlement[];
+};
+
+/**
+ * Describes the message chainguard.platform.libraries.EntitlementList.
+ * Use `create(EntitlementListSchema)` to create a new message.
+ */
+export declare const EntitlementListSchema: GenMessage<EntitlementList>;
+
+/**
+ * An entitlement to create, and its group.
+ *
+ * @generated from message chainguard.platform.libraries.CreateEntitlementRequest
+ */
+export declare type CreateEntitlementRequest = Message<"chainguard.platform.libraries.CreateEntitlementRequest"> & {
+  /**
+   * @generated from field: string parent_id = 1;
+   */
+  parentId: string;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Ecosystem ecosystem = 2;
+   */
+  ecosystem: Ecosystem;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Policy policy = 3;
+   */
+  policy: Policy;
+
+  /**
+   * @generated from field: chainguard.platform.libraries.Source source = 4;
+   */
+  source: Source;
+
+  /**
+   * @generated from field: int32 cooldown_days = 5;
+   */
+  cooldownDays: number;
+};
+
+/**
+ * Describes the message chainguard.platform.libraries.CreateEntitlementRequest.
+ * Use `create(CreateEntitlementRequestSchema)` to create a new message.
+ */
+export declare const CreateEntitlementRequestSchema: GenMessage<CreateEntitlementRequest>;
+
+/**
+ * Filters a list of entitlements.
+ *
+ * @generated from message chainguard.platform.libraries.EntitlementFilter
+ */
+export declare type EntitlementFilter = Message<"chainguard.platform.libraries.EntitlementFilter"> & {
+  /**
+   * @generated from field: string parent_id = 1;
+   */
+  parentId: string;
+
+  /**
+   * @generated from field: repeated chainguard.platform.libraries.Ecosystem ecosystems = 2;
+   */
+  ecosystems: Ecosystem[];
+};
+
+/**
+ * Describes the message chainguard.platform.libraries.EntitlementFilter.
+ * Use `create(EntitlementFilterSchema)` to create a new message.
+ */
+export declare const EntitlementFilterSchema: GenMessage<EntitlementFilter>;
+
+/**
+ * Names the entitlement to delete.
+ *
+ * @generated from message chainguard.platform.libraries.DeleteEntitlementRequest
+ */
+export declare type DeleteEntitlementRequest = Message<"chainguard.platform.libraries.DeleteEntitlementRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message chainguard.platform.libraries.DeleteEntitlementRequest.
+ * Use `create(DeleteEntitlementRequestSchema)` to create a new message.
+ */
+export declare const DeleteEntitlementRequestSchema: GenMessage<DeleteEntitlementRequest>;
 
 /**
  * A language ecosystem.
@@ -75,4 +215,96 @@ export enum Ecosystem {
  * Describes the enum chainguard.platform.libraries.Ecosystem.
  */
 export declare const EcosystemSchema: GenEnum<Ecosystem>;
+
+/**
+ * The origin of the libraries of an entitlement.
+ *
+ * @generated from enum chainguard.platform.libraries.Policy
+ */
+export enum Policy {
+  /**
+   * @generated from enum value: POLICY_UNKNOWN = 0;
+   */
+  UNKNOWN = 0,
+
+  /**
+   * @generated from enum value: POLICY_CHAINGUARD = 1;
+   */
+  CHAINGUARD = 1,
+
+  /**
+   * @generated from enum value: POLICY_CHAINGUARD_AND_UPSTREAM = 2;
+   */
+  CHAINGUARD_AND_UPSTREAM = 2,
+}
+
+/**
+ * Describes the enum chainguard.platform.libraries.Policy.
+ */
+export declare const PolicySchema: GenEnum<Policy>;
+
+/**
+ * How an entitlement came to be.
+ *
+ * @generated from enum chainguard.platform.libraries.Source
+ */
+export enum Source {
+  /**
+   * @generated from enum value: SOURCE_UNKNOWN = 0;
+   */
+  UNKNOWN = 0,
+
+  /**
+   * @generated from enum value: SOURCE_TRIAL = 1;
+   */
+  TRIAL = 1,
+
+  /**
+   * @generated from enum value: SOURCE_SFDC = 2;
+   */
+  SFDC = 2,
+}
+
+/**
+ * Describes the enum chainguard.platform.libraries.Source.
+ */
+export declare const SourceSchema: GenEnum<Source>;
+
+/**
+ * Manages the entitlements of groups to the libraries of an ecosystem.
+ *
+ * @generated from service chainguard.platform.libraries.Entitlements
+ */
+export declare const Entitlements: GenService<{
+  /**
+   * Creates the entitlement of a group to an ecosystem. A group has at most one for each.
+   *
+   * @generated from rpc chainguard.platform.libraries.Entitlements.Create
+   */
+  create: {
+    methodKind: "unary";
+    input: typeof CreateEntitlementRequestSchema;
+    output: typeof EntitlementSchema;
+  },
+  /**
+   * Lists the entitlements that the caller has access to.
+   *
+   * @generated from rpc chainguard.platform.libraries.Entitlements.List
+   */
+  list: {
+    methodKind: "unary";
+    input: typeof EntitlementFilterSchema;
+    output: typeof EntitlementListSchema;
+  },
+  /**
+   * Deletes an entitlement.
+   *
+   * @generated from rpc chainguard.platform.libraries.Entitlements.Delete
+   */
+  delete: {
+    methodKind: "unary";
+    input: typeof DeleteEntitlementRequestSchema;
+    output: typeof EmptySchema;
+  },
+}>;
 

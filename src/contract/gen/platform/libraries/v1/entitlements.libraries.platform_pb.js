@@ -2,13 +2,51 @@
 // @generated from file platform/libraries/v1/entitlements.libraries.platform.proto (package chainguard.platform.libraries, syntax proto3)
 /* eslint-disable */
 
-import { enumDesc, fileDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
+import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
+import { file_wharfinger_options_v1_options } from "../../../wharfinger/options/v1/options_pb.js";
 
 /**
  * Describes the file platform/libraries/v1/entitlements.libraries.platform.proto.
  */
 export const file_platform_libraries_v1_entitlements_libraries_platform = /*@__PURE__*/
-  fileDesc("CjtwbGF0Zm9ybS9saWJyYXJpZXMvdjEvZW50aXRsZW1lbnRzLmxpYnJhcmllcy5wbGF0Zm9ybS5wcm90bxIdY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMqrwEKCUVjb3N5c3RlbRILCgdVTktOT1dOEAASCAoESkFWQRABEgoKBlBZVEhPThACEg4KCkpBVkFTQ1JJUFQQAxIPCgtKQVZBX0FUSEVOQRAEEhEKDVBZVEhPTl9BVEhFTkEQBRIVChFKQVZBU0NSSVBUX0FUSEVOQRAGEgoKBkRPVE5FVBAHEhEKDURPVE5FVF9BVEhFTkEQCBIGCgJHTxAJEg0KCUdPX0FUSEVOQRAKYgZwcm90bzM");
+  fileDesc("CjtwbGF0Zm9ybS9saWJyYXJpZXMvdjEvZW50aXRsZW1lbnRzLmxpYnJhcmllcy5wbGF0Zm9ybS5wcm90bxIdY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMi4QEKC0VudGl0bGVtZW50EhAKAmlkGAEgASgJQgSYtRgBEjsKCWVjb3N5c3RlbRgCIAEoDjIoLmNoYWluZ3VhcmQucGxhdGZvcm0ubGlicmFyaWVzLkVjb3N5c3RlbRI1CgZwb2xpY3kYAyABKA4yJS5jaGFpbmd1YXJkLnBsYXRmb3JtLmxpYnJhcmllcy5Qb2xpY3kSNQoGc291cmNlGAQgASgOMiUuY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMuU291cmNlEhUKDWNvb2xkb3duX2RheXMYBSABKAUiTAoPRW50aXRsZW1lbnRMaXN0EjkKBWl0ZW1zGAEgAygLMiouY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMuRW50aXRsZW1lbnQi9QEKGENyZWF0ZUVudGl0bGVtZW50UmVxdWVzdBIXCglwYXJlbnRfaWQYASABKAlCBJi1GAESOwoJZWNvc3lzdGVtGAIgASgOMiguY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMuRWNvc3lzdGVtEjUKBnBvbGljeRgDIAEoDjIlLmNoYWluZ3VhcmQucGxhdGZvcm0ubGlicmFyaWVzLlBvbGljeRI1CgZzb3VyY2UYBCABKA4yJS5jaGFpbmd1YXJkLnBsYXRmb3JtLmxpYnJhcmllcy5Tb3VyY2USFQoNY29vbGRvd25fZGF5cxgFIAEoBSJkChFFbnRpdGxlbWVudEZpbHRlchIRCglwYXJlbnRfaWQYASABKAkSPAoKZWNvc3lzdGVtcxgCIAMoDjIoLmNoYWluZ3VhcmQucGxhdGZvcm0ubGlicmFyaWVzLkVjb3N5c3RlbSIsChhEZWxldGVFbnRpdGxlbWVudFJlcXVlc3QSEAoCaWQYASABKAlCBJi1GAEqrwEKCUVjb3N5c3RlbRILCgdVTktOT1dOEAASCAoESkFWQRABEgoKBlBZVEhPThACEg4KCkpBVkFTQ1JJUFQQAxIPCgtKQVZBX0FUSEVOQRAEEhEKDVBZVEhPTl9BVEhFTkEQBRIVChFKQVZBU0NSSVBUX0FUSEVOQRAGEgoKBkRPVE5FVBAHEhEKDURPVE5FVF9BVEhFTkEQCBIGCgJHTxAJEg0KCUdPX0FUSEVOQRAKKlcKBlBvbGljeRISCg5QT0xJQ1lfVU5LTk9XThAAEhUKEVBPTElDWV9DSEFJTkdVQVJEEAESIgoeUE9MSUNZX0NIQUlOR1VBUkRfQU5EX1VQU1RSRUFNEAIqPwoGU291cmNlEhIKDlNPVVJDRV9VTktOT1dOEAASEAoMU09VUkNFX1RSSUFMEAESDwoLU09VUkNFX1NGREMQAjL0BAoMRW50aXRsZW1lbnRzEvcBCgZDcmVhdGUSNy5jaGFpbmd1YXJkLnBsYXRmb3JtLmxpYnJhcmllcy5DcmVhdGVFbnRpdGxlbWVudFJlcXVlc3QaKi5jaGFpbmd1YXJkLnBsYXRmb3JtLmxpYnJhcmllcy5FbnRpdGxlbWVudCKHAYq1GAQKAogOkrUYPwo0ZGV2LmNoYWluZ3VhcmQuYXBpLmxpYnJhcmllcy5lbnRpdGxlbWVudHMuY3JlYXRlZC52MRIFZ3JvdXAYAYLT5JMCNjoJZWNvc3lzdGVtIikvbGlicmFyaWVzL3YxL2VudGl0bGVtZW50cy97cGFyZW50X2lkPSoqfRKWAQoETGlzdBIwLmNoYWluZ3VhcmQucGxhdGZvcm0ubGlicmFyaWVzLkVudGl0bGVtZW50RmlsdGVyGi4uY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMuRW50aXRsZW1lbnRMaXN0IiyKtRgGCgKJDhABgtPkkwIcEhovbGlicmFyaWVzL3YxL2VudGl0bGVtZW50cxLQAQoGRGVsZXRlEjcuY2hhaW5ndWFyZC5wbGF0Zm9ybS5saWJyYXJpZXMuRGVsZXRlRW50aXRsZW1lbnRSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5InWKtRgECgKKDpK1GD8KNGRldi5jaGFpbmd1YXJkLmFwaS5saWJyYXJpZXMuZW50aXRsZW1lbnRzLmRlbGV0ZWQudjESBWdyb3VwGAGC0+STAiQqIi9saWJyYXJpZXMvdjEvZW50aXRsZW1lbnRzL3tpZD0qKn1iBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_empty, file_wharfinger_options_v1_options]);
+
+/**
+ * Describes the message chainguard.platform.libraries.Entitlement.
+ * Use `create(EntitlementSchema)` to create a new message.
+ */
+export const EntitlementSchema = /*@__PURE__*/
+  messageDesc(file_platform_libraries_v1_entitlements_libraries_platform, 0);
+
+/**
+ * Describes the message chainguard.platform.libraries.EntitlementList.
+ * Use `create(EntitlementListSchema)` to create a new message.
+ */
+export const EntitlementListSchema = /*@__PURE__*/
+  messageDesc(file_platform_libraries_v1_entitlements_libraries_platform, 1);
+
+/**
+ * Describes the message chainguard.platform.libraries.CreateEntitlementRequest.
+ * Use `create(CreateEntitlementRequestSchema)` to create a new message.
+ */
+export const CreateEntitlementRequestSchema = /*@__PURE__*/
+  messageDesc(file_platform_libraries_v1_entitlements_libraries_platform, 2);
+
+/**
+ * Describes the message chainguard.platform.libraries.EntitlementFilter.
+ * Use `create(EntitlementFilterSchema)` to create a new message.
+ */
+export const EntitlementFilterSchema = /*@__PURE__*/
+  messageDesc(file_platform_libraries_v1_entitlements_libraries_platform, 3);
+
+/**
+ * Describes the message chainguard.platform.libraries.DeleteEntitlementRequest.
+ * Use `create(DeleteEntitlementRequestSchema)` to create a new message.
+ */
+export const DeleteEntitlementRequestSchema = /*@__PURE__*/
+  messageDesc(file_platform_libraries_v1_entitlements_libraries_platform, 4);
 
 /**
  * Describes the enum chainguard.platform.libraries.Ecosystem.
@@ -23,4 +61,40 @@ export const EcosystemSchema = /*@__PURE__*/
  */
 export const Ecosystem = /*@__PURE__*/
   tsEnum(EcosystemSchema);
+
+/**
+ * Describes the enum chainguard.platform.libraries.Policy.
+ */
+export const PolicySchema = /*@__PURE__*/
+  enumDesc(file_platform_libraries_v1_entitlements_libraries_platform, 1);
+
+/**
+ * The origin of the libraries of an entitlement.
+ *
+ * @generated from enum chainguard.platform.libraries.Policy
+ */
+export const Policy = /*@__PURE__*/
+  tsEnum(PolicySchema);
+
+/**
+ * Describes the enum chainguard.platform.libraries.Source.
+ */
+export const SourceSchema = /*@__PURE__*/
+  enumDesc(file_platform_libraries_v1_entitlements_libraries_platform, 2);
+
+/**
+ * How an entitlement came to be.
+ *
+ * @generated from enum chainguard.platform.libraries.Source
+ */
+export const Source = /*@__PURE__*/
+  tsEnum(SourceSchema);
+
+/**
+ * Manages the entitlements of groups to the libraries of an ecosystem.
+ *
+ * @generated from service chainguard.platform.libraries.Entitlements
+ */
+export const Entitlements = /*@__PURE__*/
+  serviceDesc(file_platform_libraries_v1_entitlements_libraries_platform, 0);
 

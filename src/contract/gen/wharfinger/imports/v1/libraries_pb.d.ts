@@ -40,6 +40,33 @@ export declare type ImportJavaLibrariesRequest = Message<"wharfinger.imports.v1.
 export declare const ImportJavaLibrariesRequestSchema: GenMessage<ImportJavaLibrariesRequest>;
 
 /**
+ * The versions of JavaScript packages to import, and their group.
+ *
+ * @generated from message wharfinger.imports.v1.ImportJavascriptLibrariesRequest
+ */
+export declare type ImportJavascriptLibrariesRequest = Message<"wharfinger.imports.v1.ImportJavascriptLibrariesRequest"> & {
+  /**
+   * The uid of the group.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * The records, at most 1000. The files of several records of one version are merged.
+   *
+   * @generated from field: repeated wharfinger.imports.v1.LibraryVersion versions = 2;
+   */
+  versions: LibraryVersion[];
+};
+
+/**
+ * Describes the message wharfinger.imports.v1.ImportJavascriptLibrariesRequest.
+ * Use `create(ImportJavascriptLibrariesRequestSchema)` to create a new message.
+ */
+export declare const ImportJavascriptLibrariesRequestSchema: GenMessage<ImportJavascriptLibrariesRequest>;
+
+/**
  * The versions of Python libraries to import, and their group.
  *
  * @generated from message wharfinger.imports.v1.ImportPythonLibrariesRequest
@@ -73,7 +100,8 @@ export declare const ImportPythonLibrariesRequestSchema: GenMessage<ImportPython
  */
 export declare type LibraryVersion = Message<"wharfinger.imports.v1.LibraryVersion"> & {
   /**
-   * The name in its ecosystem, such as `requests` or `org.slf4j:slf4j-api`.
+   * The name in its ecosystem, such as `requests`, `org.slf4j:slf4j-api` or
+   * `@types/node`.
    *
    * @generated from field: string name = 1;
    */
@@ -104,6 +132,13 @@ export declare type LibraryVersion = Message<"wharfinger.imports.v1.LibraryVersi
    * @generated from field: bool remediated = 5;
    */
   remediated: boolean;
+
+  /**
+   * The licence as an SPDX expression, such as `MIT` or `Apache-2.0 OR MIT`. Other texts are accepted.
+   *
+   * @generated from field: string license = 6;
+   */
+  license: string;
 };
 
 /**
@@ -113,7 +148,7 @@ export declare type LibraryVersion = Message<"wharfinger.imports.v1.LibraryVersi
 export declare const LibraryVersionSchema: GenMessage<LibraryVersion>;
 
 /**
- * A file of a version, such as a wheel or a jar.
+ * A file of a version, such as a wheel, a jar or a tarball.
  *
  * @generated from message wharfinger.imports.v1.LibraryFile
  */
@@ -158,6 +193,16 @@ export declare const LibraryImportsService: GenService<{
   importJavaLibraries: {
     methodKind: "unary";
     input: typeof ImportJavaLibrariesRequestSchema;
+    output: typeof OutcomeSchema;
+  },
+  /**
+   * Adds versions of JavaScript packages to a group. Their artifacts are created as needed.
+   *
+   * @generated from rpc wharfinger.imports.v1.LibraryImportsService.ImportJavascriptLibraries
+   */
+  importJavascriptLibraries: {
+    methodKind: "unary";
+    input: typeof ImportJavascriptLibrariesRequestSchema;
     output: typeof OutcomeSchema;
   },
   /**

@@ -3,14 +3,15 @@ import {
   ArtifactsService,
   ArtifactVersionSchema,
   Ecosystem,
-} from '../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
-import * as v1 from '../contract/gen/platform/libraries/v1/artifacts.libraries.platform_pb.js';
-import type { Ecosystem as V1Ecosystem } from '../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
-import type { Operations } from '../resource/operation.ts';
-import { adapt } from './adapt.ts';
-import { adaptList } from './adapt-list.ts';
-import { emptyIfNotFound } from './empty-if-not-found.ts';
-import { createMessageMapper } from './message-mapper.ts';
+} from '../../contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js';
+import * as v1 from '../../contract/gen/platform/libraries/v1/artifacts.libraries.platform_pb.js';
+import type { Ecosystem as V1Ecosystem } from '../../contract/gen/platform/libraries/v1/entitlements.libraries.platform_pb.js';
+import { findMalware } from '../../domains/libraries/find-malware.ts';
+import type { Operations } from '../../resource/operation.ts';
+import { adapt } from '../adapt.ts';
+import { adaptList } from '../adapt-list.ts';
+import { emptyIfNotFound } from '../empty-if-not-found.ts';
+import { createMessageMapper } from '../message-mapper.ts';
 
 const { listArtifacts, listArtifactVersions, getArtifactCount } = ArtifactsService.method;
 const { method } = v1.Artifacts;
@@ -24,7 +25,7 @@ const artifactMapper = createMessageMapper(v1.ArtifactSchema, ArtifactSchema, {
 });
 const versionMapper = createMessageMapper(v1.ArtifactVersionSchema, ArtifactVersionSchema, {
   renames,
-  // This server does not store the origin or the malware scans of a version.
+  // This server does not store the origin of a version. Whether it is malicious follows from the malware entries.
   onlyV1: ['source_type', 'malware_scanned', 'malware_malicious', 'upstream_published_date'],
 });
 
@@ -32,7 +33,7 @@ const versionMapper = createMessageMapper(v1.ArtifactVersionSchema, ArtifactVers
 const ecosystemsOf = (v1Ecosystems: readonly number[]): Ecosystem[] =>
   v1Ecosystems.length === 0 ? [Ecosystem.JAVA, Ecosystem.PYTHON] : v1Ecosystems.map((number): Ecosystem => number);
 
-export const libraryOperations = (operations: Operations): Operations => ({
+export const artifactOperations = (operations: Operations): Operations => ({
   ...adapt(operations, method.list, listArtifacts, {
     // The v1 option to include upstream artifacts has no effect: this server has no upstream.
     request: ({ ecosystems, query, cudaVersion, remediated, pageSize, pageToken, skip }) => ({
@@ -48,7 +49,13 @@ export const libraryOperations = (operations: Operations): Operations => ({
   }),
   ...adaptList(emptyIfNotFound(operations, listArtifactVersions), method.listVersions, listArtifactVersions, {
     request: ({ id }) => ({ artifactId: id }),
-    response: ({ artifactVersions }) => artifactVersions.map(versionMapper.toV1),
+    response: async ({ artifactVersions }, { db }) => {
+      const malwareOf = await findMalware(db, artifactVersions);
+      return artifactVersions.map((version) => {
+        const malwareMalicious = malwareOf(version) !== undefined;
+        return Object.assign(versionMapper.toV1(version), { malwareScanned: malwareMalicious, malwareMalicious });
+      });
+    },
     v1FieldNames: { artifact_id: 'id' },
   }),
   ...adapt(operations, method.getArtifactCount, getArtifactCount, {
