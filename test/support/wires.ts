@@ -106,7 +106,8 @@ function restClient(url: string, defaultToken: string | undefined): Client {
         const value = String(removeField(json, name) ?? '');
         return pattern === '**' ? value : encodeURIComponent(value);
       });
-      const emptyBody = method.input.fields.some((f) => f.name === route.body && f.fieldKind === 'list') ? [] : {};
+      const bodyKind = method.input.fields.find(({ name }) => name === route.body)?.fieldKind;
+      const emptyBody = bodyKind === 'list' ? [] : bodyKind === 'enum' ? null : {};
       const body = route.body === '*' ? json : route.body ? removeField(json, route.body) : undefined;
       const query = route.body === '*' ? '' : new URLSearchParams(queryParameters(json)).toString();
       const response = await fetch(`${url}${path}${query && `?${query}`}`, {
