@@ -3,7 +3,7 @@ import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { capabilityName } from '../../contract/capabilities.ts';
 import { commentOn, commentOnMember, humanName, inlineCode, splitSentence } from '../../contract/comments.ts';
 import type { EventSpec, Method } from '../../contract/method.ts';
-import { exampleBody, exampleResponse } from './examples.ts';
+import { exampleBody, exampleParameter, exampleResponse } from './examples.ts';
 import { fieldAt, parametersOf } from './parameters.ts';
 import type { OpenApiRoute } from './paths.ts';
 import type { Schemas } from './schemas.ts';
@@ -60,6 +60,10 @@ function bodyOf({ method, route, variables }: OpenApiRoute, schemas: Schemas): O
   if (route.body === undefined) return undefined;
   const prefix = route.body === '*' ? '' : `${route.body}.`;
   const field = route.body === '*' ? undefined : fieldAt(method.desc.input, route.body);
+  if (field?.enum !== undefined) {
+    const content = { schema: schemas.ofField(field), example: exampleParameter(field) };
+    return { required: true, content: { 'application/json': content } };
+  }
   const message = route.body === '*' ? method.desc.input : field?.message;
   if (message === undefined) throw new Error(`openapi: ${method.id} has no message in request field ${route.body}`);
 
