@@ -59,7 +59,10 @@ function v2beta1Proto(proto: FileDescriptorProto): FileDescriptorProto {
 }
 
 function renameFieldTypes(message: DescriptorProto): void {
-  for (const field of message.field) field.typeName = betaName(field.typeName);
+  for (const field of message.field) {
+    // Only messages and enums have a type name. An empty one that is set makes the descriptor invalid for some clients.
+    if (field.typeName !== '') field.typeName = betaName(field.typeName);
+  }
   for (const nested of message.nestedType) renameFieldTypes(nested);
 }
 
