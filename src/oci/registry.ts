@@ -29,6 +29,7 @@ import { createDiscoveryEndpoints } from './content/discovery-endpoints.ts';
 import { createManifestEndpoints } from './content/manifest-endpoints.ts';
 import { createMounts } from './content/mounts.ts';
 import { createStoredBlobs } from './content/stored-blobs.ts';
+import { createTagHistoryEndpoint } from './content/tag-history-endpoint.ts';
 import { createUploadEndpoints } from './content/upload-endpoints.ts';
 import { createUploadIds } from './content/upload-ids.ts';
 import { createUploadQuota } from './content/upload-quota.ts';
@@ -111,6 +112,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     ...{ blobs, access, writeToRepo, mounts, ids, gcLock, quota, maxBytes, stallMs },
   });
   const discovery = createDiscoveryEndpoints(access);
+  const tagHistory = createTagHistoryEndpoint(access);
 
   const rpc = DistributionService.method;
   const handle = createHandler({
@@ -141,6 +143,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         DELETE: endpoint(rpc.cancelUpload, uploads.cancel),
       },
       tags: { GET: endpoint(rpc.listRepositoryTags, discovery.tags) },
+      'tag history': { GET: endpoint(rpc.listTagHistory, tagHistory) },
       referrers: { GET: endpoint(rpc.listReferrers, discovery.referrers) },
     },
     db: store.reader,

@@ -30,6 +30,7 @@ const routeKinds: Readonly<Record<string, string>> = {
   FinishUpload: 'upload',
   CancelUpload: 'upload',
   ListRepositoryTags: 'tags',
+  ListTagHistory: 'tag history',
   ListReferrers: 'referrers',
 };
 

@@ -42,14 +42,39 @@ export async function findTagMoves(
 
 const IMAGES_OF_TAG = `SELECT digest, changed FROM tag_history
   WHERE repo = $1 AND name = $2 AND digest IS NOT NULL AND changed >= $3 AND changed <= $4 ORDER BY id DESC`;
+const HAS_HISTORY = 'SELECT 1 AS found FROM tag_history WHERE repo = $1 AND name = $2 LIMIT 1';
+
+/** The time to which a tag history is restricted, with its ends. */
+export interface HistoryPeriod {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+/** An image that a tag pointed to, and since when. */
+export interface TaggedImage extends Row {
+  readonly digest: string;
+  readonly changed: number;
+}
+
+/** The last images that a tag name of a repo pointed to, newest first. Undefined for a name that was never used. */
+export async function findLastImages(
+  db: Reader,
+  repo: string,
+  name: string,
+  { from = 0, to = Number.MAX_SAFE_INTEGER }: HistoryPeriod,
+  limit: number,
+): Promise<TaggedImage[] | undefined> {
+  const found = await db.all<TaggedImage>(`${IMAGES_OF_TAG} LIMIT $5`, repo, name, from, to, limit);
+  return found.length > 0 || (await db.get(HAS_HISTORY, repo, name)) ? found : undefined;
+}
 
 /** The images that a tag pointed to, newest first. */
 export async function findTagHistory(
   db: Reader,
   uid: string,
-  { from = 0, to = Number.MAX_SAFE_INTEGER }: { readonly from?: number; readonly to?: number },
-): Promise<{ digest: string; changed: number }[]> {
+  { from = 0, to = Number.MAX_SAFE_INTEGER }: HistoryPeriod,
+): Promise<TaggedImage[]> {
   const tag = await find(db, tags, uid);
   if (!tag) return [];
-  return db.all<{ digest: string; changed: number }>(IMAGES_OF_TAG, tag.parent, tag.message.name, from, to);
+  return db.all<TaggedImage>(IMAGES_OF_TAG, tag.parent, tag.message.name, from, to);
 }

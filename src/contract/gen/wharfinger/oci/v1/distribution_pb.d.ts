@@ -33,7 +33,7 @@ export declare const GetVersionRequestSchema: GenMessage<GetVersionRequest>;
  */
 export declare type IssueTokenRequest = Message<"wharfinger.oci.v1.IssueTokenRequest"> & {
   /**
-   * The host of this registry.
+   * The host of this registry. It may be absent.
    *
    * @generated from field: string service = 1;
    */
@@ -402,6 +402,43 @@ export declare type ListRepositoryTagsRequest = Message<"wharfinger.oci.v1.ListR
 export declare const ListRepositoryTagsRequestSchema: GenMessage<ListRepositoryTagsRequest>;
 
 /**
+ * The parameters of ListTagHistory.
+ *
+ * @generated from message wharfinger.oci.v1.ListTagHistoryRequest
+ */
+export declare type ListTagHistoryRequest = Message<"wharfinger.oci.v1.ListTagHistoryRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string tag = 2;
+   */
+  tag: string;
+
+  /**
+   * In the query: an RFC 3339 time. Only images that the tag was moved to at this time or later.
+   *
+   * @generated from field: string start = 3;
+   */
+  start: string;
+
+  /**
+   * In the query: an RFC 3339 time. Only images that the tag was moved to at this time or before.
+   *
+   * @generated from field: string end = 4;
+   */
+  end: string;
+};
+
+/**
+ * Describes the message wharfinger.oci.v1.ListTagHistoryRequest.
+ * Use `create(ListTagHistoryRequestSchema)` to create a new message.
+ */
+export declare const ListTagHistoryRequestSchema: GenMessage<ListTagHistoryRequest>;
+
+/**
  * The parameters of ListReferrers.
  *
  * @generated from message wharfinger.oci.v1.ListReferrersRequest
@@ -453,7 +490,8 @@ export declare const DistributionService: GenService<{
   },
   /**
    * Exchanges a token for a registry token, as in Docker's token authentication. It is restricted
-   * to the named repositories and actions, and valid for five minutes.
+   * to the named repositories and actions, and valid for five minutes. Scripts also request it at
+   * `/token`.
    *
    * @generated from rpc wharfinger.oci.v1.DistributionService.IssueToken
    */
@@ -603,6 +641,17 @@ export declare const DistributionService: GenService<{
   listRepositoryTags: {
     methodKind: "unary";
     input: typeof ListRepositoryTagsRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Lists the images that a tag pointed to, oldest first, also of a tag that has been deleted: at
+   * most the last 1,000 of the requested time.
+   *
+   * @generated from rpc wharfinger.oci.v1.DistributionService.ListTagHistory
+   */
+  listTagHistory: {
+    methodKind: "unary";
+    input: typeof ListTagHistoryRequestSchema;
     output: typeof EmptySchema;
   },
   /**
