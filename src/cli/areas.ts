@@ -36,8 +36,8 @@ const areas: readonly Area[] = [
   },
   {
     name: 'repos',
-    description: 'image repositories and their READMEs',
-    describes: ['chainguard.platform.registry.v2.Repo'],
+    description: 'image repositories, their READMEs and the life cycles of their versions',
+    describes: ['chainguard.platform.registry.v2.Repo', 'wharfinger.registry.v1.VersionLifecycle'],
     commands: async () => (await import('./registry/resources.ts')).addRepos,
   },
   {

@@ -19,6 +19,8 @@ export async function createProgram(
   const program = new Command('wharf')
     .description('Wharfinger: a self-hosted server for the Resource Management API v2, and its client.')
     .version(version)
+    // Otherwise `--version 3.12` of a subcommand would print the version of this program.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(errorLine(text.replace(/^error: /, ''))), ...output });
   addServe(program);

@@ -1,3 +1,4 @@
+import type { PageTokens } from '../resource/list/page-token.ts';
 import type { Operations } from '../resource/operation.ts';
 import { advisoryOperations } from './advisory.ts';
 import { eventOperations } from './events.ts';
@@ -9,8 +10,12 @@ import { reportOperations } from './reports.ts';
 import { v2beta1Operations } from './v2beta1.ts';
 import { vulnerabilityOperations } from './vulnerabilities.ts';
 
+export interface CompatOptions extends RegistryOptions {
+  readonly pageTokens: PageTokens;
+}
+
 /** The operations of v1 and v2beta1, for clients that do not use v2 yet. They are adapters over the v2 operations. */
-export const createCompatOperations = (operations: Operations, options: RegistryOptions): Operations => ({
+export const createCompatOperations = (operations: Operations, options: CompatOptions): Operations => ({
   ...v2beta1Operations(operations),
   ...advisoryOperations(operations),
   ...vulnerabilityOperations(operations),

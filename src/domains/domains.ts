@@ -7,6 +7,7 @@ import { LibraryPoliciesService } from '../contract/gen/wharfinger/libraries/v1/
 import { LibraryPolicyBindingsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_bindings_pb.js';
 import { LibraryPolicyBlockEventsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_block_events_pb.js';
 import { MalwareEntriesService } from '../contract/gen/wharfinger/libraries/v1/malware_entries_pb.js';
+import { VersionLifecyclesService } from '../contract/gen/wharfinger/registry/v1/version_lifecycles_pb.js';
 import type { Resource } from '../resource/definition.ts';
 import { createEngine } from '../resource/engine.ts';
 import type { PageTokens } from '../resource/list/page-token.ts';
@@ -63,6 +64,7 @@ import { repoOperations } from './registry/repos/repo-operations.ts';
 import { repos } from './registry/repos/repos.ts';
 import { tagOperations } from './registry/tags/tag-operations.ts';
 import { tags } from './registry/tags/tags.ts';
+import { versionLifecycles } from './registry/tags/version-lifecycles.ts';
 import { reportImportOperations } from './reports/import-reports.ts';
 import { reportOperations } from './reports/report-operations.ts';
 import { reports } from './reports/reports.ts';
@@ -78,6 +80,7 @@ const standardResources: readonly (readonly [Resource, DescService])[] = [
   [libraryPolicyBlockEvents, LibraryPolicyBlockEventsService],
   [libraryEntitlements, LibraryEntitlementsService],
   [malwareEntries, MalwareEntriesService],
+  [versionLifecycles, VersionLifecyclesService],
 ];
 
 /** The declarations of all resources. */

@@ -51,6 +51,23 @@ describe('registry commands', () => {
     assert.equal((await wharf(['repos', 'get', repo.uid])).code, 5);
   });
 
+  test('the life cycles of versions can be declared, changed, listed and deleted', async () => {
+    const repo = await newRepo('cli-lifecycles');
+    const dates = ['--release-date', '2023-10-02', '--eol-date', '2028-10-31'];
+    const made = await json('repos', 'lifecycles', 'create', '--parent', repo.uid, '--version', '3.12', ...dates);
+    assert.deepEqual([made.version, made.releaseDate, made.eolDate], ['3.12', '2023-10-02', '2028-10-31']);
+    const expiry = ['--grace-period-expiry-date', '2029-04-30', '--main-package-name', 'python-3.12'];
+    const changed = await json('repos', 'lifecycles', 'update', made.uid, ...expiry);
+    assert.deepEqual([changed.eolDate, changed.gracePeriodExpiryDate], ['2028-10-31', '2029-04-30']);
+    assert.deepEqual(await json('repos', 'lifecycles', 'get', made.uid), changed);
+    const { stdout } = await wharf(['repos', 'lifecycles', 'list', '--children-of', repo.uid]);
+    assert.match(stdout, new RegExp(`\\n${made.uid} +3\\.12 +python-3\\.12 +2023-10-02 +2028-10-31 +2029-04-30\\n`));
+    const wrong = await wharf(['repos', 'lifecycles', 'update', made.uid, '--eol-date', 'soon']);
+    assert.equal(wrong.code, 8);
+    assert.match(wrong.stderr, /eol_date.*must be a date, such as 2026-01-31/s);
+    assert.equal((await wharf(['repos', 'lifecycles', 'delete', made.uid])).stdout, `deleted ${made.uid}\n`);
+  });
+
   test('a README is set from a file and read back', async () => {
     const { uid } = await newRepo('cli-readme');
     const content = '# App\n\nSay *hello* to \u001b[31mthis\n';

@@ -309,39 +309,6 @@ onEveryDatabaseAndWire('the registry in v1', (fixture) => {
     }
   });
 
-  test('end-of-life tags are listed in pages', async () => {
-    const group = await fixture.newGroup();
-    const { id: repoId } = await newRepo(group, { name: 'old' });
-    const { digest } = await withStore(fixture.server, (store) => insertImage(store, repoId, 'current'));
-    const names = ['1.0', '1.1', '1.2', '1.2-20260101'];
-    for (const name of names) {
-      await fixture.api.call(method.createTag, { repoId, tag: { name, digest, deprecated: true } });
-    }
-    const page = (filter: object) =>
-      fixture.api.call(method.listEolTags, { uidp: { descendantsOf: group }, ...filter });
-    const all = await page({});
-    assert.deepEqual(all.items.map(({ name }) => name).sort(), names);
-    const [one] = all.items;
-    assert.deepEqual([one?.mainPackageName, one?.tagStatus], ['old', v1.EolTagStatus.TAG_INACTIVE]);
-    assert.match(one?.mainPackageVersion?.eolDate ?? '', /^20\d\d-\d\d-\d\d$/);
-    assert.equal((await page({ excludeDates: true })).items.length, 3);
-    assert.equal((await page({ name: '1.1' })).items.length, 1);
-    const first = await page({ pageSize: 3n });
-    assert.deepEqual([first.items.length, first.nextPageToken !== ''], [3, true]);
-    const rest = await page({ pageSize: 3n, pageToken: first.nextPageToken });
-    assert.deepEqual([rest.items.length, rest.nextPageToken], [1, '']);
-    await rejects(page({ pageSize: -1n }), Code.INVALID_ARGUMENT);
-
-    const [tag] = (await fixture.api.call(method.listTags, { uidp: { childrenOf: repoId }, name: '1.0' })).items;
-    await fixture.api.call(method.updateTag, { ...(tag ?? assert.fail()), deprecated: false });
-    assert.equal((await page({})).items.length, 3);
-    const otherViewer = fixture.as(
-      await (await callerWithRole(fixture.server, 'viewer', await fixture.newGroup())).token(),
-    );
-    const unseen = await otherViewer.call(method.listEolTags, { uidp: { descendantsOf: group } });
-    assert.deepEqual(unseen.items, []);
-  });
-
   test('a repo can have one deployment', async () => {
     const group = await fixture.newGroup();
     const { id: repoId } = await newRepo(group, { name: 'deployed' });

@@ -6,6 +6,7 @@ import {
   ReposService,
 } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { TagSchema } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import { VersionLifecycleSchema } from '../../contract/gen/wharfinger/registry/v1/version_lifecycles_pb.js';
 import { createApi } from '../client/api.ts';
 import { addClientOptions, readContext } from '../client-options.ts';
 import type { ClientContext } from '../context.ts';
@@ -28,6 +29,24 @@ const readmes: CommandSpec = {
   columns: { CONTENT: 'content' },
   files: ['content'],
   examples: { update: '$ID --content @README.md' },
+};
+
+const lifecycles: CommandSpec = {
+  name: 'lifecycles',
+  resource: VersionLifecycleSchema,
+  columns: {
+    UID: 'uid',
+    VERSION: 'version',
+    PACKAGE: 'mainPackageName',
+    RELEASED: 'releaseDate',
+    EOL: 'eolDate',
+    'GRACE UNTIL': 'gracePeriodExpiryDate',
+  },
+  examples: {
+    list: '--children-of $REPO',
+    create: '--parent $REPO --version 3.12 --release-date 2023-10-02 --eol-date 2028-10-31',
+    update: '$ID --eol-date 2028-10-31 --grace-period-expiry-date 2029-04-30',
+  },
 };
 
 const tags: CommandSpec = {
@@ -60,6 +79,9 @@ export function addRepos(area: Command): void {
   addReadmeGet(readme);
   addVerb(readme, 'update', readmes, 'set');
   addExamples(readme, 'wharf repos readme get $ID');
+  const lifecycle = area.command('lifecycles').description('the life cycles of the versions in a repo');
+  for (const verb of verbs) addVerb(lifecycle, verb, lifecycles);
+  addExamples(lifecycle, 'wharf repos lifecycles list --children-of $REPO');
   addExamples(area, 'wharf repos list --descendants-of $GROUP');
 }
 

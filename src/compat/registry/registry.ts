@@ -1,5 +1,4 @@
 import type { ReadBlob } from '../../domains/registry/manifests/read-blob.ts';
-import type { PageTokens } from '../../resource/list/page-token.ts';
 import type { Operations } from '../../resource/operation.ts';
 import { deploymentOperations } from './deployments.ts';
 import { imageOperations } from './images.ts';
@@ -10,15 +9,14 @@ import { tagOperations } from './tags.ts';
 import { unsupportedOperations } from './unsupported.ts';
 
 export interface RegistryOptions {
-  readonly pageTokens: PageTokens;
   /** v1 has methods that return the content of images, such as their SBOMs. */
   readonly readBlob: ReadBlob;
 }
 
 /** The operations of the one v1 service for the registry. v2 has several services. */
-export const registryOperations = (operations: Operations, { pageTokens, readBlob }: RegistryOptions): Operations => ({
+export const registryOperations = (operations: Operations, { readBlob }: RegistryOptions): Operations => ({
   ...repoOperations(operations),
-  ...tagOperations(operations, pageTokens),
+  ...tagOperations(operations),
   ...imageOperations(operations, readBlob),
   ...sbomOperations(readBlob),
   ...deploymentOperations,

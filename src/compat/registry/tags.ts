@@ -2,7 +2,6 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { rootOf } from '../../base/uid.ts';
 import {
-  type ListTagsRequest,
   ListTagsRequestSchema,
   type Tag,
   TagSchema,
@@ -10,12 +9,10 @@ import {
 } from '../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
 import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_pb.js';
 import { requireRepo } from '../../domains/registry/repos/repos.ts';
-import { createEolTagLister, type EolTag } from '../../domains/registry/tags/eol-tags.ts';
+import { describeEol, type EolStatus, type EolTag, type GraceStatus } from '../../domains/registry/tags/eol-tags.ts';
 import { findLatestVersionTag } from '../../domains/registry/tags/latest-version.ts';
 import { findTagHistory } from '../../domains/registry/tags/tag-history.ts';
 import { createTagWithoutImage, replaceTag } from '../../domains/registry/tags/tag-operations.ts';
-import type { ListRequest } from '../../resource/list/list.ts';
-import type { PageTokens } from '../../resource/list/page-token.ts';
 import {
   type EventFacts,
   type Operations,
@@ -131,37 +128,69 @@ const getUpdateStatus = (findLatestTag: FindLatestTag): Operations =>
     return create(v1.UpdateStatusSchema, { recentlyUpdated: ctx.now - changed < RECENT_MS });
   });
 
-function listEolTags(pageTokens: PageTokens): Operations {
-  const list = createEolTagLister(pageTokens);
+/** The size of a page that names none, and of the largest page. Scripts written for v1 read only the first page. */
+const MAX_EOL_TAGS = 1000;
+
+/** Lists all tags, with the status that the declared life cycle of their version gives them. */
+function listEolTags(operations: Operations): Operations {
+  const list = readOf(operations, listTags);
   return readOperation(method.listEolTags, async (ctx, { uidp, name, pageToken, pageSize, ...filter }) => {
-    const query = create(ListTagsRequestSchema, {
-      ...(uidp && { uidp }),
-      ...{ name, pageToken, pageSize: clampPageSize(pageSize) },
-      ...toV2Flags(filter),
-    });
-    const { tags, nextPageToken } = await list(ctx, query as ListTagsRequest & ListRequest);
-    return create(v1.EolTagListSchema, { items: tags.map(toV1EolTag), nextPageToken });
+    const size = pageSize === 0n || pageSize > MAX_EOL_TAGS ? MAX_EOL_TAGS : Number(pageSize);
+    const query = create(ListTagsRequestSchema, { ...(uidp && { uidp }), name, pageToken, ...toV2Flags(filter) });
+    const items: EolTag[] = [];
+    do {
+      query.pageSize = Math.min(size - items.length, MAX_V2_PAGE);
+      const page = await list(ctx, query);
+      items.push(...(await describeEol(ctx, page.tags)));
+      query.pageToken = page.nextPageToken;
+    } while (query.pageToken !== '' && items.length < size);
+    return create(v1.EolTagListSchema, { items: items.map(toV1EolTag), nextPageToken: query.pageToken });
   });
 }
 
-/** v1 page sizes are 64-bit integers. */
-const clampPageSize = (size: bigint): number => Number(size > 200n ? 200n : size);
+const MAX_V2_PAGE = 200;
 
-/** This server has no grace periods. */
-const toV1EolTag = ({ uid, name, repo, since }: EolTag): MessageInitShape<typeof v1.EolTagSchema> => ({
-  id: uid,
-  name,
-  mainPackageName: repo,
-  tagStatus: v1.EolTagStatus.TAG_INACTIVE,
-  graceStatus: v1.EolGracePeriodStatus.GRACE_NOT_ELIGIBLE,
-  mainPackageVersion: {
-    exists: true,
-    version: name,
-    ...(since !== undefined && { eolDate: new Date(since).toISOString().slice(0, 10) }),
-  },
+const { TAG_ACTIVE, TAG_IN_GRACE, TAG_INACTIVE } = v1.EolTagStatus;
+const { GRACE_NOT_ELIGIBLE, GRACE_ELIGIBLE, GRACE_ACTIVE, GRACE_BROKEN, GRACE_EXPIRED } = v1.EolGracePeriodStatus;
+
+const tagStatuses: Readonly<Record<EolStatus, v1.EolTagStatus>> = {
+  active: TAG_ACTIVE,
+  'in grace': TAG_IN_GRACE,
+  inactive: TAG_INACTIVE,
+};
+
+const graceStatuses: Readonly<Record<GraceStatus, v1.EolGracePeriodStatus>> = {
+  'not eligible': GRACE_NOT_ELIGIBLE,
+  eligible: GRACE_ELIGIBLE,
+  active: GRACE_ACTIVE,
+  broken: GRACE_BROKEN,
+  expired: GRACE_EXPIRED,
+};
+
+const toV1EolTag = (tag: EolTag): MessageInitShape<typeof v1.EolTagSchema> => ({
+  id: tag.uid,
+  name: tag.name,
+  mainPackageName: tag.mainPackageName,
+  tagStatus: tagStatuses[tag.status],
+  graceStatus: graceStatuses[tag.grace],
+  mainPackageVersion: packageVersionOf(tag),
+  ...(tag.lifecycle?.gracePeriodExpiryDate && {
+    gracePeriodExpiryDate: timestampFromMs(Date.parse(tag.lifecycle.gracePeriodExpiryDate)),
+  }),
 });
 
-export function tagOperations(operations: Operations, pageTokens: PageTokens): Operations {
+/** A deprecated tag of a version that is not declared has the date of its deprecation. */
+function packageVersionOf({ name, lifecycle, deprecated }: EolTag): MessageInitShape<typeof v1.PackageVersionSchema> {
+  if (lifecycle) {
+    const { version, releaseDate, eolDate, ltsDate, fips, eolBroken } = lifecycle;
+    const lts = { lts: ltsDate !== '', legacyLts: ltsDate };
+    return { exists: true, version, releaseDate, eolDate, ...lts, fips, eolBroken };
+  }
+  if (deprecated === undefined) return { exists: false };
+  return { exists: true, version: name, eolDate: new Date(deprecated).toISOString().slice(0, 10) };
+}
+
+export function tagOperations(operations: Operations): Operations {
   const findLatestTag = createLatestTagFinder(operations);
   return {
     ...createTagInV1(operations),
@@ -178,6 +207,6 @@ export function tagOperations(operations: Operations, pageTokens: PageTokens): O
     ...listTagHistory,
     ...getRepoTagsSummary(findLatestTag),
     ...getUpdateStatus(findLatestTag),
-    ...listEolTags(pageTokens),
+    ...listEolTags(operations),
   };
 }

@@ -64,6 +64,7 @@ import { file_wharfinger_libraries_v1_library_policy_bindings } from "./wharfing
 import { file_wharfinger_libraries_v1_library_policy_block_events } from "./wharfinger/libraries/v1/library_policy_block_events_pb.js";
 import { file_wharfinger_libraries_v1_malware_entries } from "./wharfinger/libraries/v1/malware_entries_pb.js";
 import { file_wharfinger_oci_v1_distribution } from "./wharfinger/oci/v1/distribution_pb.js";
+import { file_wharfinger_registry_v1_version_lifecycles } from "./wharfinger/registry/v1/version_lifecycles_pb.js";
 import { file_wharfinger_reports_v1_reports } from "./wharfinger/reports/v1/reports_pb.js";
 
 export const v2Files = [
@@ -122,6 +123,7 @@ export const wharfingerFiles = [
   file_wharfinger_iam_v1_identity_provider_states,
   file_wharfinger_iam_v1_server_identities,
   file_wharfinger_iam_v1_sessions,
+  file_wharfinger_registry_v1_version_lifecycles,
   file_wharfinger_imports_v1_vulnerabilities,
   file_wharfinger_imports_v1_libraries,
   file_wharfinger_libraries_v1_library_entitlements,

@@ -22,7 +22,7 @@ export const repos = defineResource({
   plural: 'repos',
   schema: RepoSchema,
   parents: ['group'],
-  cascade: ['tag', 'report'],
+  cascade: ['tag', 'report', 'version lifecycle'],
   rules: { name: repoNameRule, description: rules.description },
   check: problemsOf,
   orders: { name: (repo) => repo.name },

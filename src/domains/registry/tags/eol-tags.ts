@@ -1,52 +1,67 @@
 import { parentOf } from '../../../base/uid.ts';
-import { ListTagsRequestSchema } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
-import { createLister, type ListRequest } from '../../../resource/list/list.ts';
-import type { PageTokens } from '../../../resource/list/page-token.ts';
+import type { Tag } from '../../../contract/gen/chainguard/platform/registry/v2/tags_pb.js';
+import type { VersionLifecycle } from '../../../contract/gen/wharfinger/registry/v1/version_lifecycles_pb.js';
 import type { ReadContext } from '../../../resource/operation.ts';
-import { findAll } from '../../../resource/read.ts';
+import { findAll, findMessagesByUid } from '../../../resource/read.ts';
 import { repos } from '../repos/repos.ts';
-import { deprecatedSince, tags } from './tags.ts';
+import { deprecatedSince, tags as tagResource } from './tags.ts';
+import { findLifecycles } from './version-lifecycles.ts';
 
-/** A deprecated tag: one that has reached its end of life. */
+/** Whether a tag is still updated. */
+export type EolStatus = 'active' | 'in grace' | 'inactive';
+
+/** Whether there is a grace period after the end of life. */
+export type GraceStatus = 'not eligible' | 'eligible' | 'active' | 'broken' | 'expired';
+
+/** A tag with its place in the life cycle of its version. */
 export interface EolTag {
   readonly uid: string;
   readonly name: string;
-  /** The name of its repo. */
-  readonly repo: string;
-  /** When it was deprecated; undefined when the time was not recorded. */
-  readonly since: number | undefined;
+  readonly mainPackageName: string;
+  readonly status: EolStatus;
+  readonly grace: GraceStatus;
+  /** The declared life cycle of its version. */
+  readonly lifecycle: VersionLifecycle | undefined;
+  /** When the tag was deprecated; undefined if it is not, or if the time was not recorded. */
+  readonly deprecated: number | undefined;
 }
 
-export interface EolTagPage {
-  readonly tags: readonly EolTag[];
-  readonly nextPageToken: string;
-}
-
-/** Creates a function that returns a page of the deprecated tags for a request of ListTags. */
-export function createEolTagLister(
-  pageTokens: PageTokens,
-): (ctx: ReadContext, request: ListRequest) => Promise<EolTagPage> {
-  const list = createLister(tags, ListTagsRequestSchema, pageTokens, [{ field: 'deprecated', values: ['true'] }]);
-  return async (ctx, request) => {
-    const { messages: page, nextPageToken } = await list(ctx, request);
-    const uids = page.map(({ uid }) => uid);
-    const repoNames = await findRepoNames(ctx, uids.map(parentOf));
-    // A page has no private state, so that the times are read separately.
-    const stored = await findAll(ctx.db, tags, uids);
-    const times = new Map<string, number | undefined>(stored.map(({ uid, state }) => [uid, deprecatedSince(state)]));
+/** Finds out for each tag where it is in the life cycle of its version. */
+export async function describeEol({ db, now }: ReadContext, tags: readonly Tag[]): Promise<EolTag[]> {
+  const named = tags.map((tag) => ({ tag, name: tag.name, repo: parentOf(tag.uid) }));
+  const repoOf = await findMessagesByUid(db, repos, [...new Set(named.map(({ repo }) => repo))]);
+  const lifecycles = await findLifecycles(db, named);
+  const deprecatedUids = tags.filter(({ deprecated }) => deprecated).map(({ uid }) => uid);
+  const stored = await findAll(db, tagResource, deprecatedUids);
+  const times = new Map<string, number | undefined>(stored.map(({ uid, state }) => [uid, deprecatedSince(state)]));
+  return named.map((entry) => {
+    const { uid, name, deprecated } = entry.tag;
+    const lifecycle = lifecycles.get(entry);
+    const period = periodOf(lifecycle, now);
     return {
-      tags: page.map(({ uid, name }) => ({
-        uid,
-        name,
-        repo: repoNames.get(parentOf(uid)) ?? '',
-        since: times.get(uid),
-      })),
-      nextPageToken,
+      uid,
+      name,
+      mainPackageName: lifecycle?.mainPackageName || (repoOf.get(entry.repo)?.name ?? ''),
+      grace: period.grace,
+      // A deprecated tag is no longer updated, whatever its version declares.
+      status: deprecated ? 'inactive' : period.status,
+      lifecycle,
+      deprecated: times.get(uid),
     };
-  };
+  });
 }
 
-async function findRepoNames({ db }: ReadContext, uids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const found = await findAll(db, repos, [...new Set(uids)]);
-  return new Map(found.map(({ uid, message }) => [uid, message.name]));
+/** The status that a life cycle gives to the tags of its version. Its dates begin at midnight UTC. */
+export function periodOf(
+  lifecycle: Pick<VersionLifecycle, 'eolDate' | 'gracePeriodExpiryDate' | 'eolBroken'> | undefined,
+  now: number,
+): { readonly status: EolStatus; readonly grace: GraceStatus } {
+  const { eolDate = '', gracePeriodExpiryDate = '', eolBroken = false } = lifecycle ?? {};
+  const hasGrace = gracePeriodExpiryDate !== '';
+  if (eolDate === '' || now < Date.parse(eolDate)) {
+    return { status: 'active', grace: hasGrace ? 'eligible' : 'not eligible' };
+  }
+  if (!hasGrace) return { status: 'inactive', grace: 'not eligible' };
+  if (now >= Date.parse(gracePeriodExpiryDate)) return { status: 'inactive', grace: 'expired' };
+  return eolBroken ? { status: 'inactive', grace: 'broken' } : { status: 'in grace', grace: 'active' };
 }

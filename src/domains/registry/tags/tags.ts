@@ -28,7 +28,7 @@ export const tags = defineResource({
   check: ({ bundles }) => bundleProblems(bundles),
   orders: { name: (tag) => tag.name },
   references: { digest: (tag) => [tag.digest] },
-  // v1 ListEolTags lists only deprecated tags, which are few.
+  // Servers of release 0.1 list deprecated tags with it. No longer read.
   facets: { deprecated: (tag) => (tag.deprecated ? ['true'] : []) },
   facetOrders: ['uid'],
   hidden: {

@@ -505,7 +505,7 @@ export declare type Tag = Message<"chainguard.platform.registry.Tag"> & {
 export declare const TagSchema: GenMessage<Tag>;
 
 /**
- * A tag that has reached its end of life.
+ * A tag, and where it is in the life cycle of its version (wharfinger.registry.v1).
  *
  * @generated from message chainguard.platform.registry.EolTag
  */
@@ -521,7 +521,8 @@ export declare type EolTag = Message<"chainguard.platform.registry.EolTag"> & {
   name: string;
 
   /**
-   * The main package of the image. On this server, it is the name of the repo.
+   * The main package of the image. On this server, what the repo declares for the version, or the
+   * name of the repo.
    *
    * @generated from field: string main_package_name = 7;
    */
@@ -617,7 +618,7 @@ export declare type TagFilter = Message<"chainguard.platform.registry.TagFilter"
 export declare const TagFilterSchema: GenMessage<TagFilter>;
 
 /**
- * Filters and page of a list of tags that have reached their end of life.
+ * Filters and page of a list of tags with their life cycles.
  *
  * @generated from message chainguard.platform.registry.EolTagFilter
  */
@@ -638,6 +639,8 @@ export declare type EolTagFilter = Message<"chainguard.platform.registry.EolTagF
   pageToken: string;
 
   /**
+   * The number of results on a page: at most 1,000, which is also the default.
+   *
    * @generated from field: int64 page_size = 4;
    */
   pageSize: bigint;
@@ -751,7 +754,7 @@ export declare type GetRepoTagsSummaryRequest = Message<"chainguard.platform.reg
 export declare const GetRepoTagsSummaryRequestSchema: GenMessage<GetRepoTagsSummaryRequest>;
 
 /**
- * One page of tags that have reached their end of life.
+ * One page of tags with their life cycles.
  *
  * @generated from message chainguard.platform.registry.EolTagList
  */
@@ -2812,7 +2815,8 @@ export declare const Registry: GenService<{
     output: typeof RepoTagsSummarySchema;
   },
   /**
-   * Lists the tags that have reached their end of life.
+   * Lists tags, and where they are in the life cycle of their version. Life cycles are declared with
+   * wharfinger.registry.v1.VersionLifecyclesService.
    *
    * @generated from rpc chainguard.platform.registry.Registry.ListEolTags
    */
