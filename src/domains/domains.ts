@@ -7,6 +7,7 @@ import { LibraryPoliciesService } from '../contract/gen/wharfinger/libraries/v1/
 import { LibraryPolicyBindingsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_bindings_pb.js';
 import { LibraryPolicyBlockEventsService } from '../contract/gen/wharfinger/libraries/v1/library_policy_block_events_pb.js';
 import { MalwareEntriesService } from '../contract/gen/wharfinger/libraries/v1/malware_entries_pb.js';
+import { EntitlementsService } from '../contract/gen/wharfinger/registry/v1/entitlements_pb.js';
 import { VersionLifecyclesService } from '../contract/gen/wharfinger/registry/v1/version_lifecycles_pb.js';
 import type { Resource } from '../resource/definition.ts';
 import { createEngine } from '../resource/engine.ts';
@@ -59,6 +60,7 @@ import { libraryPolicyBindings } from './libraries/library-policy-bindings.ts';
 import { libraryPolicyBlockEvents } from './libraries/library-policy-block-events.ts';
 import { malwareEntries } from './libraries/malware-entries.ts';
 import { pingOperations } from './ping/ping.ts';
+import { entitlements } from './registry/entitlements/entitlements.ts';
 import { imageOperations } from './registry/images/images.ts';
 import { repoOperations } from './registry/repos/repo-operations.ts';
 import { repos } from './registry/repos/repos.ts';
@@ -81,6 +83,7 @@ const standardResources: readonly (readonly [Resource, DescService])[] = [
   [libraryEntitlements, LibraryEntitlementsService],
   [malwareEntries, MalwareEntriesService],
   [versionLifecycles, VersionLifecyclesService],
+  [entitlements, EntitlementsService],
 ];
 
 /** The declarations of all resources. */

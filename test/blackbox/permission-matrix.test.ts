@@ -21,6 +21,9 @@ const CHECKED_BY_HANDLER = new Set([
   'chainguard.platform.iam.Groups/Create',
   'chainguard.platform.iam.GroupInvites/CreateWithGroup',
   'chainguard.platform.events.Identities/Create',
+  'chainguard.platform.registry.Entitlements/AddEntitlementImages',
+  'chainguard.platform.registry.Entitlements/RemoveEntitlementImages',
+  'chainguard.platform.registry.Entitlements/SwapEntitlementImages',
   'wharfinger.iam.v1.SessionsService/DeleteSession',
   'wharfinger.iam.v1.SessionsService/EndSessions',
 ]);

@@ -4,6 +4,7 @@ import * as v1 from '../../contract/gen/platform/registry/v1/registry.platform_p
 import { requireChart, requireImageConfig } from '../../domains/registry/images/image-config.ts';
 import { countManifests } from '../../domains/registry/manifests/count-manifests.ts';
 import type { ReadBlob } from '../../domains/registry/manifests/read-blob.ts';
+import { readChartImages } from '../../formats/charts/chart-images.ts';
 import { objectIn, objectsIn, textIn, textMapIn, textsIn } from '../../formats/lenient-json.ts';
 import { type Operations, readOperation } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
@@ -33,9 +34,7 @@ const getImageConfig = (readBlob: ReadBlob): Operations =>
     });
   });
 
-/**
- * Maps the fields of Helm's `Chart.yaml`. The images of a chart are not listed, because its templates are not rendered.
- */
+/** Maps the fields of Helm's `Chart.yaml`. The images are those that its annotations list. */
 const getChart = (readBlob: ReadBlob): Operations =>
   readOperation(method.getChart, async ({ db }, { repoId, digest }) => {
     const chart = await requireChart({ db, readBlob }, repoId, digest);
@@ -50,6 +49,13 @@ const getChart = (readBlob: ReadBlob): Operations =>
         repository: textIn(repository),
       })),
       annotations: textMapIn(chart.annotations),
+      images: (await readChartImages(chart)).map(({ name, image, isOptional }) => ({
+        name,
+        image,
+        requirement: isOptional
+          ? v1.ChartImageRequirement.REQUIREMENT_OPTIONAL
+          : v1.ChartImageRequirement.REQUIREMENT_REQUIRED,
+      })),
       raw: JSON.stringify(chart),
     });
   });

@@ -22,7 +22,7 @@ const tiers: readonly (readonly [v1.CatalogTier, CatalogTier])[] = [
 /** A number that v2 does not define, so that v2 refuses it. */
 const UNDEFINED_TIER = -1 as CatalogTier;
 
-const tierConverter = {
+export const tierConverter = {
   toV2: (tier: v1.CatalogTier): CatalogTier => tiers.find(([v1Tier]) => v1Tier === tier)?.[1] ?? UNDEFINED_TIER,
   toV1: (tier: CatalogTier): v1.CatalogTier =>
     tiers.find(([, v2Tier]) => v2Tier === tier)?.[0] ?? v1.CatalogTier.UNKNOWN,

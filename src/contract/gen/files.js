@@ -41,7 +41,10 @@ import { file_platform_libraries_v1_resolution_cache_libraries_platform } from "
 import { file_platform_oidc_v1_oidc_platform } from "./platform/oidc/v1/oidc.platform_pb.js";
 import { file_platform_ping_v1_ping_platform } from "./platform/ping/v1/ping.platform_pb.js";
 import { file_platform_registry_v1_apko_platform } from "./platform/registry/v1/apko.platform_pb.js";
+import { file_platform_registry_v1_charts_platform } from "./platform/registry/v1/charts.platform_pb.js";
+import { file_platform_registry_v1_policy_platform } from "./platform/registry/v1/policy.platform_pb.js";
 import { file_platform_registry_v1_registry_platform } from "./platform/registry/v1/registry.platform_pb.js";
+import { file_platform_registry_v1_registry_entitlements_platform } from "./platform/registry/v1/registry_entitlements.platform_pb.js";
 import { file_platform_registry_v1_vulnerabilities_platform } from "./platform/registry/v1/vulnerabilities.platform_pb.js";
 import { file_platform_tenant_v1_sbom_platform } from "./platform/tenant/v1/sbom.platform_pb.js";
 import { file_platform_tenant_v1_vuln_platform } from "./platform/tenant/v1/vuln.platform_pb.js";
@@ -64,6 +67,7 @@ import { file_wharfinger_libraries_v1_library_policy_bindings } from "./wharfing
 import { file_wharfinger_libraries_v1_library_policy_block_events } from "./wharfinger/libraries/v1/library_policy_block_events_pb.js";
 import { file_wharfinger_libraries_v1_malware_entries } from "./wharfinger/libraries/v1/malware_entries_pb.js";
 import { file_wharfinger_oci_v1_distribution } from "./wharfinger/oci/v1/distribution_pb.js";
+import { file_wharfinger_registry_v1_entitlements } from "./wharfinger/registry/v1/entitlements_pb.js";
 import { file_wharfinger_registry_v1_version_lifecycles } from "./wharfinger/registry/v1/version_lifecycles_pb.js";
 import { file_wharfinger_reports_v1_reports } from "./wharfinger/reports/v1/reports_pb.js";
 
@@ -98,7 +102,10 @@ export const v1Files = [
   file_platform_iam_v1_role_binding_platform,
   file_platform_iam_v1_terms_platform,
   file_platform_registry_v1_apko_platform,
+  file_platform_registry_v1_charts_platform,
+  file_platform_registry_v1_policy_platform,
   file_platform_registry_v1_registry_platform,
+  file_platform_registry_v1_registry_entitlements_platform,
   file_platform_registry_v1_vulnerabilities_platform,
   file_platform_vulnerabilities_v1_advisory_vulnerabilities,
   file_platform_libraries_v1_artifacts_libraries_platform,
@@ -123,6 +130,7 @@ export const wharfingerFiles = [
   file_wharfinger_iam_v1_identity_provider_states,
   file_wharfinger_iam_v1_server_identities,
   file_wharfinger_iam_v1_sessions,
+  file_wharfinger_registry_v1_entitlements,
   file_wharfinger_registry_v1_version_lifecycles,
   file_wharfinger_imports_v1_vulnerabilities,
   file_wharfinger_imports_v1_libraries,

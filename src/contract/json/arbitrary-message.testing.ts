@@ -1,11 +1,12 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { create, ScalarType } from '@bufbuild/protobuf';
+import { create, fromJson, ScalarType } from '@bufbuild/protobuf';
 import {
   DurationSchema,
   FeatureSet_FieldPresence,
   FieldMaskSchema,
   TimestampSchema,
   timestampFromMs,
+  ValueSchema,
 } from '@bufbuild/protobuf/wkt';
 import type { Arbitrary } from 'fast-check';
 import fc from 'fast-check';
@@ -68,7 +69,10 @@ const duration = fc
     create(DurationSchema, { seconds: BigInt(seconds), nanos: seconds < 0 ? nanos && -nanos : nanos }),
   );
 
+const jsonScalar = fc.oneof(fc.string({ unit: 'grapheme' }), fc.boolean(), fc.integer(), fc.constant(null));
+
 const wellKnownMessages = new Map<string, Arbitrary<Message>>([
+  [ValueSchema.typeName, jsonScalar.map((json) => fromJson(ValueSchema, json))],
   [TimestampSchema.typeName, fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_999 }).map(timestampFromMs)],
   [DurationSchema.typeName, duration],
   [

@@ -1,6 +1,13 @@
 import type { DescEnum, DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { ScalarType } from '@bufbuild/protobuf';
-import { DurationSchema, FeatureSet_FieldPresence, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { ScalarType, toJson } from '@bufbuild/protobuf';
+import {
+  DurationSchema,
+  FeatureSet_FieldPresence,
+  FieldMaskSchema,
+  TimestampSchema,
+  type Value,
+  ValueSchema,
+} from '@bufbuild/protobuf/wkt';
 import { isInputOnly } from '../field-behavior.ts';
 import type { Fields } from './fields.ts';
 import { readField } from './fields.ts';
@@ -116,4 +123,6 @@ const wellKnown = new Map<string, Convert>([
   [TimestampSchema.typeName, formatTimestamp],
   [DurationSchema.typeName, formatDuration],
   [FieldMaskSchema.typeName, formatFieldMask],
+  // Any JSON value. Only policy results have such fields, so the generic encoder of the library will do.
+  [ValueSchema.typeName, (value: Value) => toJson(ValueSchema, value)],
 ]);

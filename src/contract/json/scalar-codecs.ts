@@ -156,7 +156,7 @@ const wellKnown = new Map<string, ScalarCodec>([
 
 function wellKnownCodec({ typeName, fields }: DescMessage): ScalarCodec | undefined {
   const codec = wellKnown.get(typeName);
-  // Any, Struct, Value and the wrappers have special JSON forms. The contract does not use them.
+  // Any, Struct, Value and the wrappers have special JSON forms. No request has them.
   if (codec === undefined && typeName.startsWith('google.protobuf.') && fields.length > 0) {
     throw new Error(`REST does not read fields of type ${typeName}`);
   }

@@ -52,6 +52,8 @@ const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$' },
   'google.protobuf.FieldMask': string,
   'google.protobuf.Empty': { type: 'object' },
+  // Any JSON value.
+  'google.protobuf.Value': {},
 };
 
 /** Whether a message is a single string in JSON, so that it can be a query parameter. */

@@ -32,7 +32,7 @@ export const groups = defineResource({
   isScope: true,
   // Records about the group itself, and data that it imported and can import again.
   cascade: [
-    ...['terms acceptance', 'access request', 'vulnerability', 'artifact'],
+    ...['terms acceptance', 'access request', 'entitlement', 'vulnerability', 'artifact'],
     ...['malware entry', 'library policy block event'],
   ],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
@@ -40,7 +40,7 @@ export const groups = defineResource({
   references: { [FOUNDER]: (_group, state) => [String(state?.[FOUNDER] ?? '')] },
   unique: (group, parent) => [
     {
-      key: `${parent}/${group.name}`,
+      key: groupKey(parent, group.name),
       taken: `a group named ${group.name} exists in ${parent === ROOT ? 'the root' : parent}`,
     },
     // Suffixes are random and do not collide. The key is for finding a parent by its suffix (find-parent-group.ts).
@@ -98,3 +98,8 @@ export const groups = defineResource({
     await deleteOne(ctx.db, roleBindings, binding);
   },
 });
+
+/** The unique key of a group by its name. */
+export function groupKey(parent: string, name: string): string {
+  return `${parent}/${name}`;
+}

@@ -20,9 +20,12 @@ export async function requireImageConfig(reader: ImageReader, repo: string, dige
 }
 
 /** Helm stores `Chart.yaml` as the config of a chart that it pushes: https://helm.sh/docs/topics/registries/ */
+export const HELM_CONFIG = 'application/vnd.cncf.helm.config.v1+json';
+
+/** The content of `Chart.yaml` as JSON. */
 export async function requireChart(reader: ImageReader, repo: string, digest: string): Promise<JsonObject> {
   const { manifest } = await requireParsedManifest(reader.db, repo, digest);
-  const chart = await readConfig(reader, repo, manifest, (type) => type === 'application/vnd.cncf.helm.config.v1+json');
+  const chart = await readConfig(reader, repo, manifest, (type) => type === HELM_CONFIG);
   if (!chart) throw notFound('chart', digest);
   return chart;
 }

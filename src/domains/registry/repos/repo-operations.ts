@@ -10,8 +10,8 @@ import type { Operations, WriteContext } from '../../../resource/operation.ts';
 import { find, findByKey } from '../../../resource/read.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { readmeOperations } from './readme.ts';
-import { repoKey, repos } from './repos.ts';
-import { applySyncSource, hasSourceRepo, presentSyncedFields, withoutSyncedFields } from './sync-source.ts';
+import { hasSourceRepo, repoKey, repos } from './repos.ts';
+import { applySyncSource, presentSyncedFields, withoutSyncedFields } from './sync-source.ts';
 
 const reposWithSyncSource: Resource<typeof RepoSchema> = {
   ...repos,

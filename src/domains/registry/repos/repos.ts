@@ -26,7 +26,11 @@ export const repos = defineResource({
   rules: { name: repoNameRule, description: rules.description },
   check: problemsOf,
   orders: { name: (repo) => repo.name },
-  references: { source: ({ syncConfig: { source = '' } = {} }) => (isUid(source) ? [source] : []) },
+  references: {
+    source: ({ syncConfig: { source = '' } = {} }) => (isUid(source) ? [source] : []),
+    // A repo that is synced from another has no tier of its own, so the repos with a tier are the catalog.
+    catalog_tier: ({ catalogTier }) => (catalogTier === CatalogTier.UNSPECIFIED ? [] : [String(catalogTier)]),
+  },
   unique: ({ name }, group) => [{ key: repoKey(group, name), taken: `a repo named ${name} exists in ${group}` }],
 
   async beforeDelete({ db }, { uid }) {
@@ -44,6 +48,9 @@ const CONTENT_TABLES = [
   'blob_link',
   'vulnerability_report',
 ] as const;
+
+/** Whether the source of a repo is a uid, and so may be a repo of this server. */
+export const hasSourceRepo = ({ syncConfig }: Repo): boolean => syncConfig !== undefined && isUid(syncConfig.source);
 
 /** The unique key of a repo. */
 export const repoKey = (group: string, name: string): string => `${group}/${name}`;

@@ -11,8 +11,9 @@ import {
 import type { ReadContext, WriteContext } from '../../../resource/operation.ts';
 import { find, findMessagesByUid, findReferring } from '../../../resource/read.ts';
 import { refuse } from '../../../resource/validate.ts';
+import { requireEntitled } from '../entitlements/effective-entitlements.ts';
 import { findRepoByReference } from './find-repo-by-reference.ts';
-import { repos } from './repos.ts';
+import { hasSourceRepo, repos } from './repos.ts';
 import { applySyncSettings } from './sync-settings.ts';
 
 const LIST = [Capability.CAP_REPO_LIST];
@@ -63,9 +64,6 @@ export async function applySyncSource(
     copySyncedFields(repo, before);
   }
 }
-
-/** Whether the source of a repo is a uid, and so may be a repo of this server. */
-export const hasSourceRepo = ({ syncConfig }: Repo): boolean => syncConfig !== undefined && isUid(syncConfig.source);
 
 /** Sets the synced fields of repos to the current values of their sources, or clears them if the caller cannot list it. */
 export async function presentSyncedFields(
@@ -130,5 +128,6 @@ async function resolveSource(ctx: WriteContext, uid: string, { source }: SyncCon
   if (isUid(repo.syncConfig?.source ?? '')) {
     throw invalid('sync_config.source', `has the source ${repo.syncConfig?.source} itself; use that one instead`);
   }
+  await requireEntitled(ctx, uid, repo);
   return found;
 }

@@ -2,13 +2,39 @@
 // @generated from file platform/registry/v1/apko.platform.proto (package chainguard.platform.registry, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file platform/registry/v1/apko.platform.proto.
  */
 export declare const file_platform_registry_v1_apko_platform: GenFile;
+
+/**
+ * A configuration to resolve.
+ *
+ * @generated from message chainguard.platform.registry.ResolveConfigRequest
+ */
+export declare type ResolveConfigRequest = Message<"chainguard.platform.registry.ResolveConfigRequest"> & {
+  /**
+   * @generated from field: chainguard.platform.registry.ApkoConfig config = 1;
+   */
+  config?: ApkoConfig | undefined;
+
+  /**
+   * The uid of the repo that the image is built for.
+   *
+   * @generated from field: string repo_uidp = 2;
+   */
+  repoUidp: string;
+};
+
+/**
+ * Describes the message chainguard.platform.registry.ResolveConfigRequest.
+ * Use `create(ResolveConfigRequestSchema)` to create a new message.
+ */
+export declare const ResolveConfigRequestSchema: GenMessage<ResolveConfigRequest>;
 
 /**
  * Describes how an image is built from packages, as a configuration of apko.
@@ -386,4 +412,100 @@ export declare type ApkoConfig_Certificates_AdditionalEntry = Message<"chainguar
  * Use `create(ApkoConfig_Certificates_AdditionalEntrySchema)` to create a new message.
  */
 export declare const ApkoConfig_Certificates_AdditionalEntrySchema: GenMessage<ApkoConfig_Certificates_AdditionalEntry>;
+
+/**
+ * An image to build.
+ *
+ * @generated from message chainguard.platform.registry.BuildImageRequest
+ */
+export declare type BuildImageRequest = Message<"chainguard.platform.registry.BuildImageRequest"> & {
+  /**
+   * @generated from field: chainguard.platform.registry.ApkoConfig config = 1;
+   */
+  config?: ApkoConfig | undefined;
+
+  /**
+   * The uid of the repo that the image is pushed to.
+   *
+   * @generated from field: string repo_uidp = 2;
+   */
+  repoUidp: string;
+
+  /**
+   * The media type of the manifests: that of OCI or that of Docker.
+   *
+   * @generated from field: string media_type = 3;
+   */
+  mediaType: string;
+};
+
+/**
+ * Describes the message chainguard.platform.registry.BuildImageRequest.
+ * Use `create(BuildImageRequestSchema)` to create a new message.
+ */
+export declare const BuildImageRequestSchema: GenMessage<BuildImageRequest>;
+
+/**
+ * The result of a build.
+ *
+ * @generated from message chainguard.platform.registry.BuildImageResponse
+ */
+export declare type BuildImageResponse = Message<"chainguard.platform.registry.BuildImageResponse"> & {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp build_date_epoch = 2;
+   */
+  buildDateEpoch?: Timestamp | undefined;
+
+  /**
+   * Why the configuration cannot be built.
+   *
+   * @generated from field: string user_error = 3;
+   */
+  userError: string;
+
+  /**
+   * @generated from field: string build_report_id = 4;
+   */
+  buildReportId: string;
+};
+
+/**
+ * Describes the message chainguard.platform.registry.BuildImageResponse.
+ * Use `create(BuildImageResponseSchema)` to create a new message.
+ */
+export declare const BuildImageResponseSchema: GenMessage<BuildImageResponse>;
+
+/**
+ * Builds images from packages. This server has no builder: after the request has been authorized and validated,
+ * both methods return FAILED_PRECONDITION.
+ *
+ * @generated from service chainguard.platform.registry.Apko
+ */
+export declare const Apko: GenService<{
+  /**
+   * Returns a configuration in which every package has an exact version.
+   *
+   * @generated from rpc chainguard.platform.registry.Apko.ResolveConfig
+   */
+  resolveConfig: {
+    methodKind: "unary";
+    input: typeof ResolveConfigRequestSchema;
+    output: typeof ApkoConfigSchema;
+  },
+  /**
+   * Builds an image and pushes it to a repo.
+   *
+   * @generated from rpc chainguard.platform.registry.Apko.BuildImage
+   */
+  buildImage: {
+    methodKind: "unary";
+    input: typeof BuildImageRequestSchema;
+    output: typeof BuildImageResponseSchema;
+  },
+}>;
 

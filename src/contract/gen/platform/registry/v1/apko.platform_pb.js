@@ -2,81 +2,114 @@
 // @generated from file platform/registry/v1/apko.platform.proto (package chainguard.platform.registry, syntax proto3)
 /* eslint-disable */
 
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_wharfinger_options_v1_options } from "../../../wharfinger/options/v1/options_pb.js";
 
 /**
  * Describes the file platform/registry/v1/apko.platform.proto.
  */
 export const file_platform_registry_v1_apko_platform = /*@__PURE__*/
-  fileDesc("CihwbGF0Zm9ybS9yZWdpc3RyeS92MS9hcGtvLnBsYXRmb3JtLnByb3RvEhxjaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5ItcOCgpBcGtvQ29uZmlnEkMKCGNvbnRlbnRzGAEgASgLMjEuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkNvbnRlbnRzEk4KC2Vudmlyb25tZW50GAIgAygLMjkuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkVudmlyb25tZW50RW50cnkSQwoIYWNjb3VudHMYAyABKAsyMS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQWNjb3VudHMSRwoKZW50cnlwb2ludBgEIAEoCzIzLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5FbnRyeXBvaW50EgsKA2NtZBgFIAEoCRIQCgh3b3JrX2RpchgGIAEoCRJOCgthbm5vdGF0aW9ucxgHIAMoCzI5LmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5Bbm5vdGF0aW9uc0VudHJ5EkQKBXBhdGhzGAggAygLMjUuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLlBhdGhNdXRhdGlvbhINCgVhcmNocxgJIAMoCRIPCgd2b2x1bWVzGAogAygJEg8KB2luY2x1ZGUYCyABKAkSEwoLc3RvcF9zaWduYWwYDCABKAkSDwoHdmNzX3VybBgNIAEoCRJDCghsYXllcmluZxgOIAEoCzIxLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5MYXllcmluZxJLCgxjZXJ0aWZpY2F0ZXMYDyABKAsyNS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQ2VydGlmaWNhdGVzGjIKEEVudmlyb25tZW50RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEafQoIQ29udGVudHMSFAoMcmVwb3NpdG9yaWVzGAEgAygJEhoKEmJ1aWxkX3JlcG9zaXRvcmllcxgCIAMoCRIcChRydW50aW1lX3JlcG9zaXRvcmllcxgFIAMoCRIPCgdrZXlyaW5nGAMgAygJEhAKCHBhY2thZ2VzGAQgAygJGtwCCghBY2NvdW50cxJHCgZncm91cHMYASADKAsyNy5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQWNjb3VudHMuR3JvdXASRQoFdXNlcnMYAiADKAsyNi5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQWNjb3VudHMuVXNlchIOCgZydW5fYXMYAyABKAkaOQoFR3JvdXASCwoDZ2lkGAEgASgNEhIKCmdyb3VwX25hbWUYAiABKAkSDwoHbWVtYmVycxgDIAMoCRp1CgRVc2VyEgsKA3VpZBgBIAEoDRIRCgl1c2VyX25hbWUYAiABKAkSEAoDZ2lkGAMgASgNSACIAQESEgoKZ3JvdXBfbmFtZRgEIAEoCRINCgVzaGVsbBgFIAEoCRIQCghob21lX2RpchgGIAEoCUIGCgRfZ2lkGskBCgpFbnRyeXBvaW50EgwKBHR5cGUYASABKAkSDwoHY29tbWFuZBgCIAEoCRIWCg5zaGVsbF9mcmFnbWVudBgDIAEoCRJTCghzZXJ2aWNlcxgEIAMoCzJBLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5FbnRyeXBvaW50LlNlcnZpY2VzRW50cnkaLwoNU2VydmljZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGpYBCgxQYXRoTXV0YXRpb24SDAoEcGF0aBgBIAEoCRIMCgR0eXBlGAIgASgJEhAKA3VpZBgDIAEoDUgAiAEBEhAKA2dpZBgEIAEoDUgBiAEBEhMKC3Blcm1pc3Npb25zGAUgASgNEg4KBnNvdXJjZRgGIAEoCRIRCglyZWN1cnNpdmUYByABKAhCBgoEX3VpZEIGCgRfZ2lkGiwKCExheWVyaW5nEhAKCHN0cmF0ZWd5GAEgASgJEg4KBmJ1ZGdldBgCIAEoAxquAQoMQ2VydGlmaWNhdGVzElkKCmFkZGl0aW9uYWwYASADKAsyRS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQ2VydGlmaWNhdGVzLkFkZGl0aW9uYWxFbnRyeRIRCglwcm92aWRlcnMYAiADKAkaMAoPQWRkaXRpb25hbEVudHJ5EgwKBG5hbWUYASABKAkSDwoHY29udGVudBgCIAEoCWIGcHJvdG8z");
+  fileDesc("CihwbGF0Zm9ybS9yZWdpc3RyeS92MS9hcGtvLnBsYXRmb3JtLnByb3RvEhxjaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5ImkKFFJlc29sdmVDb25maWdSZXF1ZXN0EjgKBmNvbmZpZxgBIAEoCzIoLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZxIXCglyZXBvX3VpZHAYAiABKAlCBJi1GAEi1w4KCkFwa29Db25maWcSQwoIY29udGVudHMYASABKAsyMS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuQ29udGVudHMSTgoLZW52aXJvbm1lbnQYAiADKAsyOS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuRW52aXJvbm1lbnRFbnRyeRJDCghhY2NvdW50cxgDIAEoCzIxLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cxJHCgplbnRyeXBvaW50GAQgASgLMjMuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkVudHJ5cG9pbnQSCwoDY21kGAUgASgJEhAKCHdvcmtfZGlyGAYgASgJEk4KC2Fubm90YXRpb25zGAcgAygLMjkuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkFubm90YXRpb25zRW50cnkSRAoFcGF0aHMYCCADKAsyNS5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWcuUGF0aE11dGF0aW9uEg0KBWFyY2hzGAkgAygJEg8KB3ZvbHVtZXMYCiADKAkSDwoHaW5jbHVkZRgLIAEoCRITCgtzdG9wX3NpZ25hbBgMIAEoCRIPCgd2Y3NfdXJsGA0gASgJEkMKCGxheWVyaW5nGA4gASgLMjEuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkxheWVyaW5nEksKDGNlcnRpZmljYXRlcxgPIAEoCzI1LmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5DZXJ0aWZpY2F0ZXMaMgoQRW52aXJvbm1lbnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFubm90YXRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARp9CghDb250ZW50cxIUCgxyZXBvc2l0b3JpZXMYASADKAkSGgoSYnVpbGRfcmVwb3NpdG9yaWVzGAIgAygJEhwKFHJ1bnRpbWVfcmVwb3NpdG9yaWVzGAUgAygJEg8KB2tleXJpbmcYAyADKAkSEAoIcGFja2FnZXMYBCADKAka3AIKCEFjY291bnRzEkcKBmdyb3VwcxgBIAMoCzI3LmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cy5Hcm91cBJFCgV1c2VycxgCIAMoCzI2LmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5BY2NvdW50cy5Vc2VyEg4KBnJ1bl9hcxgDIAEoCRo5CgVHcm91cBILCgNnaWQYASABKA0SEgoKZ3JvdXBfbmFtZRgCIAEoCRIPCgdtZW1iZXJzGAMgAygJGnUKBFVzZXISCwoDdWlkGAEgASgNEhEKCXVzZXJfbmFtZRgCIAEoCRIQCgNnaWQYAyABKA1IAIgBARISCgpncm91cF9uYW1lGAQgASgJEg0KBXNoZWxsGAUgASgJEhAKCGhvbWVfZGlyGAYgASgJQgYKBF9naWQayQEKCkVudHJ5cG9pbnQSDAoEdHlwZRgBIAEoCRIPCgdjb21tYW5kGAIgASgJEhYKDnNoZWxsX2ZyYWdtZW50GAMgASgJElMKCHNlcnZpY2VzGAQgAygLMkEuY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5BcGtvQ29uZmlnLkVudHJ5cG9pbnQuU2VydmljZXNFbnRyeRovCg1TZXJ2aWNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEalgEKDFBhdGhNdXRhdGlvbhIMCgRwYXRoGAEgASgJEgwKBHR5cGUYAiABKAkSEAoDdWlkGAMgASgNSACIAQESEAoDZ2lkGAQgASgNSAGIAQESEwoLcGVybWlzc2lvbnMYBSABKA0SDgoGc291cmNlGAYgASgJEhEKCXJlY3Vyc2l2ZRgHIAEoCEIGCgRfdWlkQgYKBF9naWQaLAoITGF5ZXJpbmcSEAoIc3RyYXRlZ3kYASABKAkSDgoGYnVkZ2V0GAIgASgDGq4BCgxDZXJ0aWZpY2F0ZXMSWQoKYWRkaXRpb25hbBgBIAMoCzJFLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZy5DZXJ0aWZpY2F0ZXMuQWRkaXRpb25hbEVudHJ5EhEKCXByb3ZpZGVycxgCIAMoCRowCg9BZGRpdGlvbmFsRW50cnkSDAoEbmFtZRgBIAEoCRIPCgdjb250ZW50GAIgASgJInoKEUJ1aWxkSW1hZ2VSZXF1ZXN0EjgKBmNvbmZpZxgBIAEoCzIoLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQXBrb0NvbmZpZxIXCglyZXBvX3VpZHAYAiABKAlCBJi1GAESEgoKbWVkaWFfdHlwZRgDIAEoCSKHAQoSQnVpbGRJbWFnZVJlc3BvbnNlEg4KBmRpZ2VzdBgBIAEoCRI0ChBidWlsZF9kYXRlX2Vwb2NoGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp1c2VyX2Vycm9yGAMgASgJEhcKD2J1aWxkX3JlcG9ydF9pZBgEIAEoCTLSAgoEQXBrbxKhAQoNUmVzb2x2ZUNvbmZpZxIyLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuUmVzb2x2ZUNvbmZpZ1JlcXVlc3QaKC5jaGFpbmd1YXJkLnBsYXRmb3JtLnJlZ2lzdHJ5LkFwa29Db25maWciMoq1GAQKAvQMgtPkkwIkOgEqIh8vYXBrby92MS9yZXNvbHZlL3tyZXBvX3VpZHA9Kip9EqUBCgpCdWlsZEltYWdlEi8uY2hhaW5ndWFyZC5wbGF0Zm9ybS5yZWdpc3RyeS5CdWlsZEltYWdlUmVxdWVzdBowLmNoYWluZ3VhcmQucGxhdGZvcm0ucmVnaXN0cnkuQnVpbGRJbWFnZVJlc3BvbnNlIjSKtRgICgb0DMcMxAyC0+STAiI6ASoiHS9hcGtvL3YxL2J1aWxkL3tyZXBvX3VpZHA9Kip9YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_wharfinger_options_v1_options]);
+
+/**
+ * Describes the message chainguard.platform.registry.ResolveConfigRequest.
+ * Use `create(ResolveConfigRequestSchema)` to create a new message.
+ */
+export const ResolveConfigRequestSchema = /*@__PURE__*/
+  messageDesc(file_platform_registry_v1_apko_platform, 0);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.
  * Use `create(ApkoConfigSchema)` to create a new message.
  */
 export const ApkoConfigSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0);
+  messageDesc(file_platform_registry_v1_apko_platform, 1);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Contents.
  * Use `create(ApkoConfig_ContentsSchema)` to create a new message.
  */
 export const ApkoConfig_ContentsSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 0);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 0);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Accounts.
  * Use `create(ApkoConfig_AccountsSchema)` to create a new message.
  */
 export const ApkoConfig_AccountsSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 1);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 1);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Accounts.Group.
  * Use `create(ApkoConfig_Accounts_GroupSchema)` to create a new message.
  */
 export const ApkoConfig_Accounts_GroupSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 1, 0);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 1, 0);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Accounts.User.
  * Use `create(ApkoConfig_Accounts_UserSchema)` to create a new message.
  */
 export const ApkoConfig_Accounts_UserSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 1, 1);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 1, 1);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Entrypoint.
  * Use `create(ApkoConfig_EntrypointSchema)` to create a new message.
  */
 export const ApkoConfig_EntrypointSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 2);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 2);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.PathMutation.
  * Use `create(ApkoConfig_PathMutationSchema)` to create a new message.
  */
 export const ApkoConfig_PathMutationSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 3);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 3);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Layering.
  * Use `create(ApkoConfig_LayeringSchema)` to create a new message.
  */
 export const ApkoConfig_LayeringSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 4);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 4);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Certificates.
  * Use `create(ApkoConfig_CertificatesSchema)` to create a new message.
  */
 export const ApkoConfig_CertificatesSchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 5);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 5);
 
 /**
  * Describes the message chainguard.platform.registry.ApkoConfig.Certificates.AdditionalEntry.
  * Use `create(ApkoConfig_Certificates_AdditionalEntrySchema)` to create a new message.
  */
 export const ApkoConfig_Certificates_AdditionalEntrySchema = /*@__PURE__*/
-  messageDesc(file_platform_registry_v1_apko_platform, 0, 5, 0);
+  messageDesc(file_platform_registry_v1_apko_platform, 1, 5, 0);
+
+/**
+ * Describes the message chainguard.platform.registry.BuildImageRequest.
+ * Use `create(BuildImageRequestSchema)` to create a new message.
+ */
+export const BuildImageRequestSchema = /*@__PURE__*/
+  messageDesc(file_platform_registry_v1_apko_platform, 2);
+
+/**
+ * Describes the message chainguard.platform.registry.BuildImageResponse.
+ * Use `create(BuildImageResponseSchema)` to create a new message.
+ */
+export const BuildImageResponseSchema = /*@__PURE__*/
+  messageDesc(file_platform_registry_v1_apko_platform, 3);
+
+/**
+ * Builds images from packages. This server has no builder: after the request has been authorized and validated,
+ * both methods return FAILED_PRECONDITION.
+ *
+ * @generated from service chainguard.platform.registry.Apko
+ */
+export const Apko = /*@__PURE__*/
+  serviceDesc(file_platform_registry_v1_apko_platform, 0);
 
