@@ -156,6 +156,7 @@ const operator = capabilityUnion(
   advisoriesAdmin,
   on('repo.internal', 'admin'),
   on('registry.deployments', 'create', 'update'),
+  on('registry.entitlements', 'create', 'delete'),
   on('registry.settings', 'update'),
   // A role must have it in order to have other internal capabilities.
   capabilitySetOf([named('internal')]),
