@@ -18,6 +18,10 @@ function setField(target: Record<string, unknown>, desc: DescMessage, path: read
   const [name, ...rest] = path;
   const field: DescField | undefined = desc.fields.find((candidate) => candidate.name === name);
   if (!field) return;
+  if (field.oneof && !field.message) {
+    target[field.oneof.localName] ??= { case: field.localName, value };
+    return;
+  }
   if (!field.message) {
     target[field.localName] ??= value;
     return;
