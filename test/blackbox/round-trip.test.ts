@@ -17,6 +17,7 @@ import { IdentitiesService } from '../../src/contract/gen/chainguard/platform/ia
 import { IdentityProvidersService } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { ReposService } from '../../src/contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import { Advisories } from '../../src/contract/gen/platform/vulnerabilities/v1/advisory.vulnerabilities_pb.js';
+import { LibraryPoliciesService } from '../../src/contract/gen/wharfinger/libraries/v1/library_policies_pb.js';
 import { v2beta1Id } from '../../src/contract/v2beta1.ts';
 import { type ApiFixture, onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { builtinRoleUid } from '../support/callers.ts';
@@ -38,10 +39,13 @@ onEveryDatabaseAndWire('what a client sends is what it reads', (fixture) => {
     const org = (await api.call(GroupsService.method.createGroup, { group: { name } })).uid;
     const newIdentity = async (name: string) =>
       (await api.call(IdentitiesService.method.createIdentity, { parent: org, identity: { name } })).uid;
+    const newPolicy = async (name: string) =>
+      (await api.call(LibraryPoliciesService.method.createLibraryPolicy, { parent: org, libraryPolicy: { name } })).uid;
     context = {
       ...{ org, digests: await insertImages(fixture, await newRepo(fixture, org)) },
       identities: [await newIdentity('one'), await newIdentity('two')],
       sources: [await newRepo(fixture, org), await newRepo(fixture, org)],
+      policies: [await newPolicy('one'), await newPolicy('two')],
     };
   });
 

@@ -14,13 +14,11 @@ const MAX_COOLDOWN_DAYS = 3650;
 export const cooldownDays = rules.range(0, MAX_COOLDOWN_DAYS);
 
 /** An entry that names no package would block nothing, so it is refused. */
-const purl = (value: string): string | undefined =>
-  value.length <= MAX_PURL && parsePurl(value) ? undefined : 'must be a package URL, such as pkg:npm/left-pad@1.3.0';
-
-const purlEntries = rules.list<{ purl: string }>(MAX_ENTRIES, (entry) => {
-  const problem = purl(entry.purl);
-  return problem && `needs a purl that ${problem}: ${JSON.stringify(entry.purl.slice(0, MAX_PURL))} is none`;
-});
+const purlEntries = rules.list<{ purl: string }>(MAX_ENTRIES, ({ purl }) =>
+  purl.length <= MAX_PURL && parsePurl(purl)
+    ? undefined
+    : `must have a package URL, such as pkg:npm/left-pad@1.3.0, not ${JSON.stringify(purl.slice(0, MAX_PURL))}`,
+);
 
 /** Says which package versions imports refuse. It takes effect where it is bound (block-check.ts). */
 export const libraryPolicies = defineResource({

@@ -18,6 +18,7 @@ export interface ResourceKind {
 const otherCreates: Readonly<Record<string, string>> = {
   'chainguard.platform.iam.GroupInvites/CreateWithGroup': 'creates a group and its invite in one call',
   'chainguard.platform.iam.RoleBindings/CreateBatch': 'creates many bindings',
+  'chainguard.platform.libraries.AWSMarketplaceSubscriptions/Create': 'is refused: there is no marketplace',
   'chainguard.platform.events.Identities/Create': 'creates an identity that the service Identities of iam reads',
 };
 

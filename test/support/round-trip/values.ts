@@ -19,6 +19,8 @@ export interface ValueContext {
   readonly digests: readonly string[];
   /** Two repos that others can synchronize from. */
   readonly sources: readonly string[];
+  /** Two library policies of the organization. */
+  readonly policies: readonly string[];
 }
 
 /** Another round has other values. Another variant has other cases of oneofs and other values of enums. */
@@ -71,6 +73,8 @@ const samples: Readonly<Record<string, Sample>> = {
   'Tag.name': oneOf('v1'),
   'OIDC.correlationRule': oneOf('CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID'),
   'OIDC.groupsClaim': oneOf('groups', 'roles'),
+  purl: oneOf('pkg:npm/left-pad@1.3.0', 'pkg:pypi/requests'),
+  'LibraryPolicyBinding.policy': (choice, { policies }) => nth(policies, choice),
   tenantId: oneOf('6a8cbb4c-1f0e-4b0e-9d6c-3f2a9a1f5f01', '6a8cbb4c-1f0e-4b0e-9d6c-3f2a9a1f5f02'),
   clientIds: oneOf({ one: '6a8cbb4c-1f0e-4b0e-9d6c-3f2a9a1f5f03' }, { two: '6a8cbb4c-1f0e-4b0e-9d6c-3f2a9a1f5f04' }),
   serviceBindings: (choice, { identities }) => ({ INGESTER: nth(identities, choice) }),
