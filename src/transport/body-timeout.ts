@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { bodyLengthOf } from '../base/body-length.ts';
 
 /** The timeout for the arrival of a request body. */
 export interface BodyTimeout {
@@ -12,9 +13,9 @@ export interface BodyTimeout {
 
 /** Calls `onTimeout` when the body of a request has not arrived completely after `fullLimitMs`. */
 export function startBodyTimeout(req: IncomingMessage, fullLimitMs: number, onTimeout: () => void): BodyTimeout {
-  const { 'content-length': length = '0', 'transfer-encoding': transferEncoding } = req.headers;
-  if (transferEncoding === undefined && Number(length) === 0) return NO_BODY;
+  if (bodyLengthOf(req) === 0) return NO_BODY;
   const { socket } = req;
+  const isOwnConnection = req.httpVersionMajor === 1;
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let limitMs = fullLimitMs;
@@ -26,11 +27,11 @@ export function startBodyTimeout(req: IncomingMessage, fullLimitMs: number, onTi
   const end = (): void => {
     isOver = true;
     suspend();
-    socket.off('close', end);
+    if (isOwnConnection) socket.off('close', end);
   };
   req.once('end', end).once('close', end);
-  // Node emits no 'close' on a request that was responded to before its body was read to the end.
-  socket.once('close', end);
+  // In HTTP/1.1, Node emits no 'close' on a request that was responded to before its body was read to the end.
+  if (isOwnConnection) socket.once('close', end);
   resume();
   const shorten = (shorterMs: number): void => {
     limitMs = Math.min(limitMs, shorterMs);

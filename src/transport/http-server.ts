@@ -1,12 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, Code, invalid } from '../base/errors.ts';
 import type { MemoryBudget } from '../base/memory-budget.ts';
 import { createServer, STATUS_CODES } from '../base/node-http.ts';
 import { type BodyTimeout, startBodyTimeout } from './body-timeout.ts';
-import { statusJson } from './error-status.ts';
 import type { Limits } from './limits.ts';
+import {
+  headersTooLarge,
+  REFUSED_MALFORMED,
+  REFUSED_NO_HOST,
+  REFUSED_STOPPING,
+  REFUSED_TOO_SLOW,
+  type Refusal,
+  refusalResponse,
+  takesHsts,
+} from './refusals.ts';
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 const requestTimeout = Object.assign(new Error('the request took too long to arrive'), { code: REQUEST_TIMEOUT });
@@ -52,7 +60,7 @@ export interface HttpServer {
 
 /** An HTTP/1.1 server that does not listen: the connections are passed to `accept`. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { handle, limits, unauthenticated, serviceDomain, newRequestId, hstsSeconds = 0 } = options;
+  const { handle, limits, unauthenticated, hstsSeconds = 0 } = options;
   const connections = new Map<Duplex, Connection>();
   let isDraining = false;
   let isClosing = false;
@@ -95,18 +103,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     connection.current = res;
     res.on('close', finished);
     if (isDraining) announceClose(connection, res);
-    if (hstsSeconds > 0 && !isLocalhost(req.headers.host)) {
+    if (hstsSeconds > 0 && takesHsts(req.headers.host)) {
       res.setHeader('strict-transport-security', `max-age=${hstsSeconds}`);
     }
     if (req.headers.host === undefined && req.httpVersion === '1.1') {
-      const body = errorBody(invalid('host', 'must be present: RFC 9112 section 3.2'));
-      res.writeHead(400, {
-        connection: 'close',
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'x-content-type-options': 'nosniff',
-      });
-      res.end(body);
+      const { body, headers } = refusalResponse(REFUSED_NO_HOST, options);
+      res.writeHead(REFUSED_NO_HOST.status, { connection: 'close', ...headers }).end(body);
     } else {
       handle(
         req,
@@ -164,18 +166,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       socket.destroy();
       return;
     }
-    const { status, reason } = refusalFor(error.code, limits);
-    const body = errorBody(reason);
+    const refusal = refusalFor(error.code, limits);
+    const { body, headers } = refusalResponse(refusal, options);
+    const lines = Object.entries({ Date: new Date().toUTCString(), Connection: 'close', ...headers });
     socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\nConnection: close\r\n` +
-        `Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n` +
+        `${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
     );
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
-
-  const errorBody = (error: ApiError): string =>
-    JSON.stringify(statusJson(error, { domain: undefined, serviceDomain, requestId: newRequestId() }));
 
   /** Node closes the connection after a response with this header. Requests that have arrived behind it come first. */
   function announceClose({ waiting }: Connection, res: ServerResponse): void {
@@ -205,12 +204,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 }
 
 /**
- * Browsers remember the header for a host name with all its ports, so on localhost it would break other programs of a
- * developer. For IP addresses they ignore it.
- */
-const isLocalhost = (host = ''): boolean => /^(?:[^:]+\.)?localhost\.?(?::\d*)?$/i.test(host);
-
-/**
  * Drops the other requests of the bytes that Node has read. There can be thousands, and when their connection closes,
  * Node creates an error with a stack trace for each.
  */
@@ -219,19 +212,15 @@ function ignoreFurtherRequests(socket: Socket): void {
   if (parser) parser.onIncoming = () => 0;
 }
 
-function refusalFor(code: string | undefined, limits: Limits): { status: number; reason: ApiError } {
+function refusalFor(code: string | undefined, limits: Limits): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return { status: 431, reason: invalid('headers', `must not exceed ${limits.headerBytes} bytes in total`) };
-    case REQUEST_TIMEOUT: {
-      const message = 'Deadline exceeded: the request took too long to arrive';
-      return { status: 408, reason: new ApiError(Code.DEADLINE_EXCEEDED, message) };
-    }
-    case STOPPING: {
-      const message = 'Unavailable: the server stops and could not finish the request; try again';
-      return { status: 503, reason: new ApiError(Code.UNAVAILABLE, message) };
-    }
+      return headersTooLarge(limits);
+    case REQUEST_TIMEOUT:
+      return REFUSED_TOO_SLOW;
+    case STOPPING:
+      return REFUSED_STOPPING;
     default:
-      return { status: 400, reason: invalid('request', 'must be well-formed HTTP/1.1') };
+      return REFUSED_MALFORMED;
   }
 }

@@ -6,7 +6,9 @@ import { createMemoryBudget, type MemoryBudget } from '../base/memory-budget.ts'
 import { REQUESTS_STOP_MS } from '../base/stop-grace.ts';
 import type { BodyTimeout } from './body-timeout.ts';
 import { createConnectionCounter } from './connection-counter.ts';
+import type { GrpcServer } from './grpc/grpc.ts';
 import { createHttpServer } from './http-server.ts';
+import { loadHttp2OnFirstUse } from './http2/load-on-first-use.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { detectProtocol, type Protocol } from './protocol-detection.ts';
 import type { TlsPair } from './tls-files.ts';
@@ -17,13 +19,9 @@ const REFUSED_MS = 500;
 
 export interface ProtocolRouterOptions {
   readonly http: (req: IncomingMessage, res: ServerResponse, bodyTimeout: BodyTimeout) => void;
-  readonly grpc: {
-    accept(socket: Socket): void;
-    /** Announces the end of all connections that exist now. */
-    drain(): void;
-    /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
-    stop(closed: Promise<void>): Promise<void>;
-  };
+  readonly grpc: GrpcServer;
+  /** The age at which an HTTP/2 connection is closed. */
+  readonly maxConnectionMs?: number;
   /** Without it, the router serves plaintext. */
   readonly tls?: TlsPair;
   /** With TLS, how long browsers use only https for this host. 0 sends no such header. */
@@ -54,17 +52,25 @@ export interface RouterStopOptions {
   readonly graceMs?: number;
 }
 
-/** Serves HTTP/1.1 and gRPC on the connections of one port. */
+/** Serves HTTP/1.1 and HTTP/2 on the connections of one port. Requests over HTTP/2 that are gRPC are passed to `grpc`. */
 export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRouter {
   const { grpc, tls, hstsSeconds = 0, limits = defaultLimits, serviceDomain, newRequestId, log } = options;
   const { unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
-  const http = createHttpServer({
+  const common = {
     handle: options.http,
     limits,
     unauthenticated,
     serviceDomain,
     newRequestId,
     hstsSeconds: tls ? hstsSeconds : 0,
+  };
+  const http = createHttpServer(common);
+  const { maxConnectionMs } = options;
+  const http2 = loadHttp2OnFirstUse({
+    ...common,
+    serveGrpc: grpc.serve,
+    ...(maxConnectionMs !== undefined && { maxConnectionMs }),
+    log,
   });
   /** All open connections, including those in a TLS handshake. */
   const open = new Set<Socket>();
@@ -140,7 +146,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     } else {
       // Half open, an HTTP/2 session would never end.
       socket.allowHalfOpen = false;
-      grpc.accept(socket);
+      http2.accept(socket);
     }
   }
 
@@ -157,6 +163,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
 
   function drain(): void {
     http.drain();
+    http2.drain();
     grpc.drain();
   }
 
@@ -170,9 +177,11 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
     isClosing = true;
     for (const socket of [...undetected, ...handshaking.values()]) socket.destroy();
     http.close();
+    http2.close();
     let timer = setTimeout(() => {
       if (open.size > 0) log.warn({ connections: open.size }, 'closing connections that did not finish in time');
       http.refuseRunning();
+      http2.refuseRunning();
       timer = setTimeout(() => {
         for (const socket of open) socket.destroy();
       }, REFUSED_MS);

@@ -75,8 +75,8 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
       ...(limits && { limits }),
       ...(maxMessageBytes && { maxMessageBytes }),
       ...(maxListBytes && { maxListBytes }),
-      ...(maxConnectionMs && { maxConnectionMs }),
     }),
+    ...(maxConnectionMs && { maxConnectionMs }),
     ...(tls && { tls: tlsPair }),
     ...(limits && { limits }),
   });

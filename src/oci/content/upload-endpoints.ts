@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { bodyLengthOf } from '../../base/body-length.ts';
 import { rootOf } from '../../base/uid.ts';
 import type { Blobs, ByteRange } from '../../blobs/blobs.ts';
 import { BlobError } from '../../blobs/errors.ts';
@@ -7,7 +8,7 @@ import { closeUpload } from '../../domains/registry/storage/open-uploads.ts';
 import type { PushTarget, RepositoryAccess } from '../auth/repository-access.ts';
 import { OciError } from '../errors.ts';
 import type { GcLock } from '../gc/gc-lock.ts';
-import { bodyChunks, freeChunk, hasBody, lengthOf } from '../http/body.ts';
+import { bodyChunks, freeChunk, hasBody } from '../http/body.ts';
 import type { OciCall, OciResponse } from '../http/call.ts';
 import { chunkRangeOf } from '../http/range.ts';
 import type { RouteOf } from '../http/routes.ts';
@@ -64,7 +65,7 @@ export function createUploadEndpoints({
   }
 
   async function receiveWhole(call: OciCall, target: PushTarget, digest: string): Promise<OciResponse> {
-    refuseLarge(0, lengthOf(call.req));
+    refuseLarge(0, bodyLengthOf(call.req));
     const id = await quota.begin(rootOf(target.group), call.now);
     try {
       await receive(call, target, id, 0);
@@ -134,7 +135,7 @@ export function createUploadEndpoints({
 
   /** Appends the body of the request, at the offset that it names or at the end. Returns the new length of the upload. */
   async function appendChunk(call: OciCall, upload: Upload): Promise<number> {
-    const length = lengthOf(call.req);
+    const length = bodyLengthOf(call.req);
     const range = chunkRangeOf(call.req.headers['content-range'], length);
     const offset = range?.start ?? (await offsetOf(upload));
     refuseLarge(offset, length);
@@ -159,7 +160,7 @@ export function createUploadEndpoints({
   ): Promise<number> {
     const limit = Math.min(maxBytes, range ? range.end + 1 : Infinity);
     const counted = { id, organization: rootOf(group), now };
-    const body = quota.reserving(bodyChunks(req, stallMs), counted, offset, lengthOf(req));
+    const body = quota.reserving(bodyChunks(req, stallMs), counted, offset, bodyLengthOf(req));
     bodyTimeout.suspend();
     try {
       return await blobs.append(id, offset, body, { limit, done: freeChunk });

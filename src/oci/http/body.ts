@@ -1,19 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { bodyLengthOf } from '../../base/body-length.ts';
 import { createByteCollector } from '../../base/byte-collector.ts';
 import type { MemoryBudget } from '../../base/memory-budget.ts';
 import { OciError } from '../errors.ts';
 
-/** The declared length of a body; undefined with chunked transfer encoding. */
-export function lengthOf({ headers }: IncomingMessage): number | undefined {
-  if (headers['transfer-encoding'] !== undefined) return undefined;
-  return Number(headers['content-length'] ?? 0);
-}
-
-export const hasBody = (req: IncomingMessage): boolean => lengthOf(req) !== 0;
+export const hasBody = (req: IncomingMessage): boolean => bodyLengthOf(req) !== 0;
 
 /** Reads a body of at most `limit` bytes. A `budget` is for bodies whose senders are not authenticated. */
 export async function readBody(req: IncomingMessage, limit: number, budget?: MemoryBudget): Promise<Buffer> {
-  const length = lengthOf(req);
+  const length = bodyLengthOf(req);
   if ((length ?? 0) > limit) throw tooLarge(limit);
   const collector = createByteCollector();
   let charged = 0;

@@ -1,11 +1,4 @@
-import {
-  constants,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2';
-import type { Socket } from 'node:net';
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { DescFile, Message } from '@bufbuild/protobuf';
 import {
   logVerbosity,
@@ -25,6 +18,7 @@ import { soleListField } from '../../contract/streamed-list.ts';
 import type { Dispatch, IncomingCall } from '../../pipeline/call.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
 import { type ClientAddress, type ForwardingHeaders, peerAddress } from '../forwarding.ts';
+import type { ServeStream } from '../http2/http2-server.ts';
 import type { ReadIncomingTrace } from '../incoming-trace.ts';
 import { defaultLimits, type Limits } from '../limits.ts';
 import { requestIdOf } from '../request-id.ts';
@@ -56,8 +50,6 @@ export interface GrpcServerOptions {
   readonly maxMessageBytes?: number;
   /** The limit for a response that is a list without pages. */
   readonly maxListBytes?: number;
-  /** The age at which a connection is closed, so that even a request that never ends is closed at last. */
-  readonly maxConnectionMs?: number;
   readonly clientAddress?: ClientAddress;
   /** Absent without tracing. */
   readonly incomingTrace?: ReadIncomingTrace | undefined;
@@ -65,17 +57,13 @@ export interface GrpcServerOptions {
 }
 
 export interface GrpcServer {
-  accept(socket: Socket): void;
-  /**
-   * Reports NOT_SERVING, and announces the end of all connections that exist now (GOAWAY). Calls go on: a client opens
-   * another connection for new ones.
-   */
+  /** Serves a request of an HTTP/2 connection. */
+  readonly serve: ServeStream;
+  /** Reports NOT_SERVING. Calls go on. */
   drain(): void;
-  /** Refuses new calls, waits for running calls, and frees all resources when all connections are `closed`. */
+  /** Frees all resources when all connections are `closed`. */
   stop(closed: Promise<void>): Promise<void>;
 }
-
-const MAX_STREAM_ID = 2 ** 31 - 1;
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 
@@ -83,7 +71,7 @@ type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const { methods, files, call: dispatch, authenticate, serviceDomain, newRequestId, log } = options;
   const { limits = defaultLimits, unauthenticated = createMemoryBudget(limits.unauthenticatedBytes) } = options;
-  const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024, maxConnectionMs = 3_600_000 } = options;
+  const { maxMessageBytes = 4 * 1024 * 1024, maxListBytes = 64 * 1024 * 1024 } = options;
   const { clientAddress = peerAddress, incomingTrace } = options;
   /** Metadata is read only if the headers count. */
   const addressOf = (call: Pick<UnaryCall, 'getPeer' | 'metadata'>): string =>
@@ -93,15 +81,11 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   const newServer = (messageBytes: number): Server =>
     new Server({
       'grpc.max_receive_message_length': messageBytes,
-      // Each stream may buffer an incomplete message.
-      'grpc.max_concurrent_streams': 100,
-      'grpc.max_connection_idle_ms': maxConnectionMs / 12,
-      'grpc.max_connection_age_ms': maxConnectionMs,
-      'grpc.max_connection_age_grace_ms': maxConnectionMs / 60,
       'grpc.enable_channelz': 0,
     });
+  // Both get requests, but no connections: those belong to the HTTP/2 server, which serves REST too.
   const server = newServer(maxMessageBytes);
-  // The library has one limit for all methods of a server. This one gets requests, but no connections.
+  // The library has one limit for all methods of a server.
   const publicServer = newServer(Math.min(maxMessageBytes, limits.publicRequestBytes));
 
   const methodsByPath = new Map<string, Method>();
@@ -125,9 +109,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
   });
   const services = methods.map(({ id }) => id.slice(0, id.indexOf('/')));
   const health = addHealth(publicServer, new Set([...services, ...(options.healthServices ?? [])]));
-  const connections = server.createConnectionInjector(ServerCredentials.createInsecure());
-  publicServer.createConnectionInjector(ServerCredentials.createInsecure());
-  const guard = guardRequests(http2ServerOf(server), http2ServerOf(publicServer), {
+  const guard = guardRequests(streamListenerOf(server), streamListenerOf(publicServer), {
     ...{ limits, unauthenticated, maxMessageBytes },
     rulesOf(path) {
       const method = methodsByPath.get(path);
@@ -240,30 +222,13 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
       .catch(fail);
   }
 
-  /** Connections whose clients do not know yet that they should open another. */
-  const unannounced = new Set<ServerHttp2Session>();
-  http2ServerOf(server).on('session', (session) => {
-    unannounced.add(session);
-    session.once('close', () => unannounced.delete(session));
-  });
-
-  function drain(): void {
-    health.stop();
-    // With the highest id, streams that the client opens before it has read the frame are served: RFC 9113 section 6.8.
-    for (const session of unannounced)
-      if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, MAX_STREAM_ID);
-    unannounced.clear();
-  }
-
   return {
-    accept: connections.injectConnection,
-    drain,
+    serve: guard.serve,
+    drain: health.stop,
     async stop(closed) {
-      drain();
-      guard.stop();
-      // Its callback is not awaited: it is sometimes never called when a client disconnects at this moment.
-      server.tryShutdown(() => {});
+      health.stop();
       await closed;
+      guard.stop();
       server.forceShutdown();
       publicServer.forceShutdown();
     },
@@ -276,12 +241,14 @@ const AUTHENTICATED: RequestRules = { needsAuthentication: true, isStream: false
 const PUBLIC: RequestRules = { needsAuthentication: false, isStream: false };
 const STREAM: RequestRules = { needsAuthentication: false, isStream: true };
 
-/** The HTTP/2 server of the only connection injector. The library has no other way to its sessions and streams. */
-function http2ServerOf(server: Server): Http2Server {
+/** What the library does with a request. It has no other way to pass one to it than a connection of its own. */
+function streamListenerOf(server: Server): ServeStream {
+  server.createConnectionInjector(ServerCredentials.createInsecure());
   const { http2Servers } = server as unknown as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> };
   const [http2Server] = http2Servers?.keys() ?? [];
-  if (http2Server === undefined) throw new Error('this version of @grpc/grpc-js does not have http2Servers');
-  return http2Server;
+  const [listener] = http2Server?.listeners('stream') ?? [];
+  if (listener === undefined) throw new Error('this version of @grpc/grpc-js does not have http2Servers');
+  return listener as ServeStream;
 }
 
 function incomingCall(

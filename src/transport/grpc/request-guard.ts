@@ -1,13 +1,8 @@
-import {
-  constants,
-  type Http2Server,
-  type Http2Session,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from 'node:http2';
+import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { ApiError, Code } from '../../base/errors.ts';
 import type { MaybePromise } from '../../base/maybe-promise.ts';
 import { createMemoryBudget, type MemoryBudget } from '../../base/memory-budget.ts';
+import type { ServeStream } from '../http2/http2-server.ts';
 import type { Limits } from '../limits.ts';
 
 /** What a method accepts. */
@@ -63,12 +58,11 @@ interface Connection {
   nextCompressedMs: number;
 }
 
-type StreamListener = (
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  flags: number,
-  rawHeaders: string[],
-) => void;
+export interface RequestGuard {
+  /** Serves a request within the limits. */
+  readonly serve: ServeStream;
+  stop(): void;
+}
 
 /**
  * Limits what requests may take before their callers are authenticated. grpc-js reads a whole message before it calls
@@ -78,32 +72,27 @@ type StreamListener = (
  * counted. It is authenticated from its headers when it becomes large, or when its connection or all connections have
  * too many unauthenticated bytes; a compressed request at once. What cannot be authenticated is refused.
  *
- * `server` has the connections. The requests of methods that need no authentication are passed to `publicServer`, which
- * takes only small messages.
+ * Requests are passed to `serve`, and those of methods that need no authentication to `servePublic`, which takes only
+ * small messages.
  */
 export function guardRequests(
-  server: Http2Server,
-  publicServer: Http2Server,
+  serve: ServeStream,
+  servePublic: ServeStream,
   options: RequestGuardOptions,
-): { stop(): void } {
+): RequestGuard {
   const { limits, rulesOf } = options;
   const connections = new WeakMap<Http2Session, Connection>();
   const guarded = new Set<GuardedRequest>();
   let arrived: [ServerHttp2Stream, IncomingHttpHeaders, readonly string[]][] = [];
 
-  const serve = server.listeners('stream') as StreamListener[];
-  const servePublic = publicServer.listeners('stream') as StreamListener[];
-  server.removeAllListeners('stream');
-  const onStream: StreamListener = (stream, headers, flags, rawHeaders) => {
+  const admit: ServeStream = (stream, headers, flags, rawHeaders) => {
     // A request that was cancelled in the bytes it arrived in. grpc-js would respond to it, which ends the process.
     if (stream.destroyed || stream.closed) {
       stream.on('error', ignoreError);
       return;
     }
-    const listeners = rulesOf(headers[':path'] ?? '').needsAuthentication ? serve : servePublic;
-    const serveStream = (): void => {
-      for (const listener of listeners) listener(stream, headers, flags, rawHeaders);
-    };
+    const { needsAuthentication } = rulesOf(headers[':path'] ?? '');
+    const serveStream = (): void => (needsAuthentication ? serve : servePublic)(stream, headers, flags, rawHeaders);
     if (isCompressed(headers)) {
       guard(stream, headers, rawHeaders)?.admitCompressed(serveStream);
       return;
@@ -111,7 +100,6 @@ export function guardRequests(
     if (arrived.push([stream, headers, rawHeaders]) === 1) setImmediate(guardIncomplete);
     serveStream();
   };
-  server.on('stream', onStream);
 
   function guardIncomplete(): void {
     const streams = arrived;
@@ -157,7 +145,7 @@ export function guardRequests(
     for (const request of guarded) request.checkDeadline(now);
   };
   const timer = setInterval(checkDeadlines, Math.min(1_000, Math.ceil(limits.publicRequestMs / 4))).unref();
-  return { stop: () => clearInterval(timer) };
+  return { serve: admit, stop: () => clearInterval(timer) };
 }
 
 const ignoreError = (): void => {};

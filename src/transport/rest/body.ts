@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { bodyLengthOf } from '../../base/body-length.ts';
 import { createByteCollector } from '../../base/byte-collector.ts';
 import { invalid } from '../../base/errors.ts';
 import type { MemoryBudget } from '../../base/memory-budget.ts';
@@ -11,8 +12,7 @@ import { bodyTooLarge, tooManyBodies } from './http-error.ts';
 import type { Body } from './read-request.ts';
 import { takesForm } from './read-request.ts';
 
-export const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+export const hasBody = (req: IncomingMessage): boolean => bodyLengthOf(req) !== 0;
 
 export interface BodyLimits {
   /** The limit before and after decompression. */
