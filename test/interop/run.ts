@@ -4,6 +4,8 @@
  *   events, and keeps calling while the server restarts.
  * - one that uses the public Go SDK of the platform in all three versions.
  *
+ * Then calls REST, the registry and gRPC through HAProxy and nginx, with HTTP/1.1 and HTTP/2, with and without TLS.
+ *
  * Run it with `npm run test:interop`, or with `npm run test:interop -- PostgreSQL` on PostgreSQL only.
  */
 import { spawn } from 'node:child_process';
@@ -14,6 +16,7 @@ import { mintOwnerToken } from '../../src/identity/owner/owner-key.ts';
 import { type Database, databases, findDatabase } from '../support/databases.ts';
 import { testWithGoProgram } from '../support/go-program.ts';
 import { npmStart } from './npm-start.ts';
+import { testProxies } from './proxies.ts';
 
 /** Runs a client program against a new server, and restarts the server when the program requests it. */
 async function runClient(name: string, program: string, database: Database): Promise<boolean> {
@@ -59,3 +62,5 @@ for (const { name, directory } of clients) {
     return true;
   });
 }
+
+if (!(await testProxies(selected))) process.exitCode = 1;
