@@ -1,5 +1,8 @@
 interface RequestHead {
-  readonly headers: { readonly 'content-length'?: string | undefined; readonly 'transfer-encoding'?: string | undefined };
+  readonly headers: {
+    readonly 'content-length'?: string | undefined;
+    readonly 'transfer-encoding'?: string | undefined;
+  };
   /** The stream of an HTTP/2 request. */
   readonly stream?: { readonly endAfterHeaders: boolean } | undefined;
 }
