@@ -1,10 +1,11 @@
 /**
- * Runs two API clients written in Go against a server that `npm start` runs:
+ * Runs API clients against a server that `npm start` runs. Two are written in Go:
  * - one that uses gRPC reflection. It creates, reads, updates and deletes every resource in v1, v2beta1 and v2, receives
  *   events, and keeps calling while the server restarts.
  * - one that uses the public Go SDK of the platform in all three versions.
  *
  * Then calls REST, the registry and gRPC through HAProxy and nginx, with HTTP/1.1 and HTTP/2, with and without TLS.
+ * One is written in Python, and one is the published walk-through with curl (scripted-clients.ts).
  *
  * Run it with `npm run test:interop`, or with `npm run test:interop -- PostgreSQL` on PostgreSQL only.
  */
@@ -17,6 +18,7 @@ import { type Database, databases, findDatabase } from '../support/databases.ts'
 import { testWithGoProgram } from '../support/go-program.ts';
 import { npmStart } from './npm-start.ts';
 import { testProxies } from './proxies.ts';
+import { runScriptedClients } from './scripted-clients.ts';
 
 /** Runs a client program against a new server, and restarts the server when the program requests it. */
 async function runClient(name: string, program: string, database: Database): Promise<boolean> {
@@ -64,3 +66,4 @@ for (const { name, directory } of clients) {
 }
 
 if (!(await testProxies(selected))) process.exitCode = 1;
+await runScriptedClients(selected);
