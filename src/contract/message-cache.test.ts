@@ -37,10 +37,21 @@ test('bytes and JSON are cached for the type of the message only', () => {
   assert.equal(cachedBytes(GroupSchema, repo), undefined);
   const json = encodeJsonLatin1(RepoSchema, repo);
   assert.equal(json, encodeJsonLatin1(RepoSchema, fromBinary(RepoSchema, bytes)));
-  const notCalled = () => assert.fail('the JSON is cached');
-  assert.equal(cachedJson(RepoSchema, repo, notCalled), json);
   const other = () => 'other';
   assert.equal(cachedJson(GroupSchema, repo, other), 'other');
+  assert.equal(encodeJsonLatin1(RepoSchema, repo), json);
+});
+
+test('JSON is cached for the function that encoded it', () => {
+  const repo = decodeCached(RepoSchema, 'encoded', bytesOf('a'));
+  let calls = 0;
+  const encode = () => `json ${++calls}`;
+  assert.equal(cachedJson(RepoSchema, repo, encode), 'json 1');
+  assert.equal(cachedJson(RepoSchema, repo, encode), 'json 1');
+  assert.equal(
+    cachedJson(RepoSchema, repo, () => 'other'),
+    'other',
+  );
 });
 
 test('large messages are not cached', () => {

@@ -7,6 +7,8 @@ interface CachedMessage {
   readonly bytes: Uint8Array;
   readonly message: Message;
   json: string | undefined;
+  /** What encoded `json`: v1 and v2 have different JSON for the same message. */
+  encode: Encode | undefined;
 }
 
 /** Some megabytes in total: an average row takes 3 KB with its message and its JSON. */
@@ -34,7 +36,7 @@ export function decodeCached<S extends DescMessage>(schema: S, key: string, byte
 /** Decodes and freezes a message for a caller with a cache of its own, which should cache it only if `isCached`. */
 export function decodeFrozen<S extends DescMessage>(schema: S, bytes: Uint8Array): MessageShape<S> {
   const message = freeze(fromBinary(schema, bytes));
-  if (bytes.length <= MAX_BYTES) byMessage.set(message, { schema, bytes, message, json: undefined });
+  if (bytes.length <= MAX_BYTES) byMessage.set(message, { schema, bytes, message, json: undefined, encode: undefined });
   return message;
 }
 
@@ -45,15 +47,18 @@ export const isCached = (message: Message): boolean => byMessage.has(message);
 export const cachedBytes = (schema: DescMessage, message: Message): Uint8Array | undefined =>
   entryFor(schema, message)?.bytes;
 
-/** The cached JSON of a message. `encode` is called once for a cached message, and each time for another. */
+/** The cached JSON of a message. The same `encode` is called once for a cached message, and each time for another. */
 export function cachedJson(schema: DescMessage, message: Message, encode: Encode): string {
   const entry = entryFor(schema, message);
   if (entry === undefined) return encode(schema, message);
-  entry.json ??= encode(schema, message);
+  if (entry.json === undefined || entry.encode !== encode) {
+    entry.json = encode(schema, message);
+    entry.encode = encode;
+  }
   return entry.json;
 }
 
-type Encode = (schema: DescMessage, message: Message) => string;
+export type Encode = (schema: DescMessage, message: Message) => string;
 
 /**
  * A message may also be encoded as another type with the same fields under other names; its cache entry is not valid

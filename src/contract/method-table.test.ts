@@ -33,6 +33,7 @@ test('a row has all options of the method', () => {
   assert.deepEqual(update, {
     id: 'chainguard.platform.iam.v2.GroupsService/UpdateGroup',
     domain: 'iam',
+    isV1: false,
     routes: [{ verb: 'PATCH', template: '/iam/v2/groups/{group.uid=**}', body: 'group' }],
     access: 'scoped',
     requiredToken: undefined,

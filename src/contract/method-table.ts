@@ -47,6 +47,7 @@ function readMethod(desc: DescMethod): Method {
     id,
     domain: domainOf(desc.parent.file),
     desc,
+    isV1: V1_PACKAGE.test(desc.parent.file.proto.package),
     routes: bindingsOf(http).map((binding) => {
       const route = readRoute(binding);
       if (route === undefined) throw incomplete('has a google.api.http binding with a verb that is not supported');
@@ -62,6 +63,9 @@ function readMethod(desc: DescMethod): Method {
     maxValues: requestLimits?.maxValues || DEFAULT_MAX_VALUES,
   };
 }
+
+/** Most packages of v1 have no version. */
+const V1_PACKAGE = /^chainguard\.platform\.\w+(?:\.v1)?$/;
 
 /** Methods of v1 that are served over gRPC only. */
 const methodsWithoutRoute: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);

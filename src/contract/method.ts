@@ -28,6 +28,8 @@ export interface Method {
   /** `iam`, `registry`...: the first part of ErrorInfo.domain. */
   readonly domain: string;
   readonly desc: DescMethodUnary;
+  /** Whether the method belongs to v1. The JSON of v1 follows grpc-gateway, by which its clients were made. */
+  readonly isV1: boolean;
   readonly routes: readonly Route[];
   /**
    * `public` needs no token and ignores one. `optional` needs no token, but identifies the caller by one. `scoped`

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
-import { encodeJson } from './json/encode.ts';
+import { encodeJson, type UnsetFields } from './json/encode.ts';
 import { encodeJsonInSlices } from './json/encode-slices.ts';
 import { isLarge } from './large-message.ts';
 
@@ -24,19 +24,18 @@ export interface ListJsonStream {
   end(part: Message): Promise<string>;
 }
 
-export function streamListJson(desc: DescMessage, list: DescField): ListJsonStream {
+export function streamListJson(desc: DescMessage, list: DescField, unset: UnsetFields = 'omitted'): ListJsonStream {
   const head = `{"${list.jsonName}":[`;
   const tail = ']}';
   let separator = head;
   const next = (part: Message): MaybePromise<string> => {
     const items = (part as unknown as Record<string, unknown[]>)[list.localName];
-    // encodeJson omits an empty list.
     if (!items?.length) return '';
     const start = separator;
     separator = ',';
     const itemsIn = (text: string): string => start + text.slice(head.length, -tail.length);
-    if (isLarge(desc, part)) return encodeJsonInSlices(desc, part).then(itemsIn);
-    return itemsIn(encodeJson(desc, part));
+    if (isLarge(desc, part)) return encodeJsonInSlices(desc, part, unset).then(itemsIn);
+    return itemsIn(encodeJson(desc, part, unset));
   };
   return {
     next,

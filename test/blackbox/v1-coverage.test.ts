@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DescMessage } from '@bufbuild/protobuf';
+import type { DescMessage, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { Code } from '../../src/base/errors.ts';
 import { v1Files } from '../../src/contract/gen/files.js';
 import type { Method } from '../../src/contract/method.ts';
 import { methodTable } from '../../src/contract/method-table.ts';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
+import { missingFields } from '../support/printed-fields.ts';
 import { requestWithUid } from '../support/request-with-uid.ts';
 import { CallError } from '../support/wires.ts';
 
@@ -65,9 +66,15 @@ onEveryDatabaseAndWire('v1 as a whole', (fixture) => {
       assert.notEqual(requests.length, 0, `${name} names nothing`);
       for (const request of requests) {
         const label = `${name} ${JSON.stringify(request)}`;
+        let json: JsonValue = {};
+        const options = { token: fixture.server.token, onJson: (received: JsonValue) => (json = received) };
         const response = await fixture.api
-          .call(desc, request as never)
+          .call(desc, request as never, options)
           .catch((error) => assert.fail(`${label}: ${error}`));
+        if (fixture.wire === 'REST') {
+          assert.deepEqual(missingFields(desc.output, json), [], label);
+          if (desc.output.field.totalCount) assert.equal((json as JsonObject).totalCount, '0', label);
+        }
         for (const { localName } of desc.output.fields.filter(({ fieldKind }) => fieldKind === 'list')) {
           assert.deepEqual((response as unknown as Record<string, unknown>)[localName], [], label);
         }

@@ -59,6 +59,8 @@ export interface CallOptions {
   readonly requestId?: string;
   /** Gets the headers of the response (gRPC: its leading metadata). */
   readonly onHeaders?: (headerOf: (name: string) => string | undefined) => void;
+  /** Receives the JSON of a successful response over REST. */
+  readonly onJson?: (json: JsonValue) => void;
 }
 
 const idOf = ({ parent, name }: DescMethodUnary): string => `${parent.typeName}/${name}`;
@@ -120,7 +122,11 @@ function restClient(url: string, defaultToken: string | undefined): Client {
       });
       options.onHeaders?.((name) => response.headers.get(name) ?? undefined);
       const text = await response.text();
-      if (response.ok) return fromJson(method.output, text === '' ? {} : JSON.parse(text)) as never;
+      if (response.ok) {
+        const json = text === '' ? {} : JSON.parse(text);
+        options.onJson?.(json);
+        return fromJson(method.output, json) as never;
+      }
       const error = JSON.parse(text);
       throw new CallError(error.code, error.message, error.details, response.headers.get('retry-after') ?? undefined);
     },

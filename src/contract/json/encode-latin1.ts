@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { cachedJson } from '../message-cache.ts';
-import { encodeJson, isPageItems } from './encode.ts';
+import { cachedJson, type Encode } from '../message-cache.ts';
+import { encodeJson, isPageItems, type UnsetFields } from './encode.ts';
 import type { Fields } from './fields.ts';
 
 // A Latin-1 string has one character for each byte of the UTF-8 encoding. Node writes it to a socket by copying.
@@ -9,24 +9,33 @@ import type { Fields } from './fields.ts';
  * The JSON of a message as Latin-1. Messages that come from the message cache are encoded once, also as items of a
  * page.
  */
-export function encodeJsonLatin1(desc: DescMessage, message: Message): string {
+export function encodeJsonLatin1(desc: DescMessage, message: Message, unset: UnsetFields = 'omitted'): string {
+  const encode = encodeUncached[unset];
   const items = pageItemsOf(desc);
-  return items ? encodePage(desc, items, message as Fields) : cachedJson(desc, message, encodeUncached);
+  return items ? encodePage(desc, items, message as Fields, encode) : cachedJson(desc, message, encode);
 }
 
-const encodeUncached = (desc: DescMessage, message: Message): string => toLatin1(encodeJson(desc, message));
+const encodeUncached: Readonly<Record<UnsetFields, Encode>> = {
+  omitted: (desc, message) => toLatin1(encodeJson(desc, message, 'omitted')),
+  printed: (desc, message) => toLatin1(encodeJson(desc, message, 'printed')),
+};
 
 /** Most texts are ASCII, for which Latin-1 and UTF-8 are the same. */
 export const toLatin1 = (text: string): string =>
   Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');
 
 /** Encodes the page without its items, and then inserts the cached JSON of each item. */
-function encodePage(desc: DescMessage, { jsonName, localName, message: itemDesc }: PageItems, page: Fields): string {
-  const envelope = encodeUncached(desc, { ...page, [localName]: [] } as never);
+function encodePage(
+  desc: DescMessage,
+  { jsonName, localName, message: itemDesc }: PageItems,
+  page: Fields,
+  encode: Encode,
+): string {
+  const envelope = encode(desc, { ...page, [localName]: [] } as never);
   const listStart = `"${jsonName}":[`;
   // The first match is the list itself: inside a string, a quote has a backslash before it.
   const insertAt = envelope.indexOf(`${listStart}]`) + listStart.length;
-  const items = (page[localName] as readonly Message[]).map((item) => cachedJson(itemDesc, item, encodeUncached));
+  const items = (page[localName] as readonly Message[]).map((item) => cachedJson(itemDesc, item, encode));
   return envelope.slice(0, insertAt) + items.join(',') + envelope.slice(insertAt);
 }
 

@@ -2,7 +2,7 @@ import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { startSlices } from '../../base/slices.ts';
 import { isInputOnly } from '../field-behavior.ts';
 import { hasMoreItems, LARGE_TEXT, nestedFields } from '../large-message.ts';
-import { type AddField, compileField, encodeJson, isPageItems } from './encode.ts';
+import { type AddField, compileField, encodeJson, type UnsetFields } from './encode.ts';
 import { toLatin1 } from './encode-latin1.ts';
 import { type Fields, readField } from './fields.ts';
 
@@ -12,19 +12,23 @@ const PART_LENGTH = 64 * 1024;
 const PIECE_ITEMS = 50;
 
 /** The JSON of a large message as Latin-1, as `encodeJsonLatin1` encodes it, but in slices. */
-export const encodeJsonLatin1InSlices = (desc: DescMessage, message: Message): Promise<string> =>
-  encodeJsonInSlices(desc, message, toLatin1);
+export const encodeJsonLatin1InSlices = (
+  desc: DescMessage,
+  message: Message,
+  unset: UnsetFields = 'omitted',
+): Promise<string> => encodeJsonInSlices(desc, message, unset, toLatin1);
 
 /** The JSON of a large message, as `encodeJson` encodes it, but in slices. `convert` converts each part of the text. */
 export async function encodeJsonInSlices(
   desc: DescMessage,
   message: Message,
+  unset: UnsetFields = 'omitted',
   convert: (part: string) => string = (part) => part,
 ): Promise<string> {
   const slices = startSlices();
   const parts: string[] = [];
   let part = '';
-  for (const piece of pieces(desc, message as Fields)) {
+  for (const piece of pieces(desc, message as Fields, unset)) {
     part += piece;
     if (part.length < PART_LENGTH) continue;
     parts.push(convert(part));
@@ -35,21 +39,18 @@ export async function encodeJsonInSlices(
   return parts.join('');
 }
 
-function* pieces(desc: DescMessage, message: Fields): Generator<string, void> {
+function* pieces(desc: DescMessage, message: Fields, unset: UnsetFields): Generator<string, void> {
   let separator = '{';
-  for (const { field, addField, isNested } of fieldsOf(desc)) {
+  for (const { field, addField, isNested } of fieldsOf(desc, unset)) {
     const { jsonName, fieldKind, message: type } = field;
     const value = readField(message, field);
-    if (isNested && fieldKind === 'list') {
-      const items = value as readonly Fields[];
-      if (items.length === 0 && !isPageItems(field)) continue;
+    if (isNested && fieldKind === 'list' && (value as readonly Fields[]).length > 0) {
       yield `${separator}"${jsonName}":[`;
-      yield* listPieces(type as DescMessage, items);
+      yield* listPieces(type as DescMessage, value as readonly Fields[], unset);
       yield ']';
-    } else if (isNested) {
-      if (value === undefined) continue;
+    } else if (isNested && fieldKind === 'message' && value !== undefined) {
       yield `${separator}"${jsonName}":`;
-      yield* messagePieces(type as DescMessage, value as Fields);
+      yield* messagePieces(type as DescMessage, value as Fields, unset);
     } else if (typeof value === 'string' && value.length > LARGE_TEXT) {
       yield `${separator}"${jsonName}":`;
       yield* textPieces(value);
@@ -65,16 +66,16 @@ function* pieces(desc: DescMessage, message: Fields): Generator<string, void> {
   yield separator === '{' ? '{}' : '}';
 }
 
-function* listPieces(type: DescMessage, items: readonly Fields[]): Generator<string, void> {
+function* listPieces(type: DescMessage, items: readonly Fields[], unset: UnsetFields): Generator<string, void> {
   for (const [index, item] of items.entries()) {
     if (index > 0) yield ',';
-    yield* messagePieces(type, item);
+    yield* messagePieces(type, item, unset);
   }
 }
 
-function* messagePieces(type: DescMessage, message: Fields): Generator<string, void> {
-  if (hasMoreItems(type, message, PIECE_ITEMS)) yield* pieces(type, message);
-  else yield encodeJson(type, message);
+function* messagePieces(type: DescMessage, message: Fields, unset: UnsetFields): Generator<string, void> {
+  if (hasMoreItems(type, message, PIECE_ITEMS)) yield* pieces(type, message, unset);
+  else yield encodeJson(type, message, unset);
 }
 
 function* textPieces(text: string): Generator<string, void> {
@@ -95,16 +96,19 @@ interface EncodedField {
   readonly isNested: boolean;
 }
 
-const compiled = new WeakMap<DescMessage, readonly EncodedField[]>();
+const compiled = {
+  omitted: new WeakMap<DescMessage, readonly EncodedField[]>(),
+  printed: new WeakMap<DescMessage, readonly EncodedField[]>(),
+};
 
-function fieldsOf(desc: DescMessage): readonly EncodedField[] {
-  let fields = compiled.get(desc);
+function fieldsOf(desc: DescMessage, unset: UnsetFields): readonly EncodedField[] {
+  let fields = compiled[unset].get(desc);
   if (fields === undefined) {
     const nested = nestedFields(desc);
     fields = desc.fields
       .filter((field) => !isInputOnly(field))
-      .map((field) => ({ field, addField: compileField(field), isNested: nested.includes(field) }));
-    compiled.set(desc, fields);
+      .map((field) => ({ field, addField: compileField(field, unset), isNested: nested.includes(field) }));
+    compiled[unset].set(desc, fields);
   }
   return fields;
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
-import { create } from '@bufbuild/protobuf';
+import { create, equals, fromJson } from '@bufbuild/protobuf';
 import { AnySchema, EmptySchema } from '@bufbuild/protobuf/wkt';
+import fc from 'fast-check';
+import { methods } from '../contract.testing.ts';
 import { AccountAssociationSchema } from '../gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { GroupInviteSchema } from '../gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import {
@@ -19,6 +21,9 @@ import {
   AdvisoryEventSchema,
   ListAdvisoriesRequestSchema,
 } from '../gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import { GroupListSchema, GroupSchema as V1GroupSchema } from '../gen/platform/iam/v1/group.platform_pb.js';
+import { AdvisoriesListSchema } from '../gen/platform/vulnerabilities/v1/advisory.vulnerabilities_pb.js';
+import { arbitraryMessage } from './arbitrary-message.testing.ts';
 import { encodeJson } from './encode.ts';
 
 const encode = <Desc extends DescMessage>(desc: Desc, init: MessageInitShape<Desc>): unknown =>
@@ -121,4 +126,51 @@ test('a string that is not valid Unicode is still written as valid JSON', () => 
 
 test('a type with a special JSON form that is not supported is refused', () => {
   assert.throws(() => encodeJson(AnySchema, create(AnySchema)), /google.protobuf.Any/);
+});
+
+const printed = <Desc extends DescMessage>(desc: Desc, init: MessageInitShape<Desc>): unknown =>
+  JSON.parse(encodeJson(desc, create(desc, init), 'printed'));
+
+test('as grpc-gateway, v1 prints unset fields, except those with presence', () => {
+  assert.deepEqual(printed(GroupListSchema, {}), { items: [] });
+  assert.deepEqual(printed(V1GroupSchema, {}), {
+    id: '',
+    name: '',
+    description: '',
+    resourceLimits: {},
+    verified: false,
+    kind: 'ORG_KIND_UNSPECIFIED',
+    status: 'ORG_STATUS_UNSPECIFIED',
+  });
+  // `optional` fields and those of a oneof are omitted, also if they are messages.
+  assert.deepEqual(printed(AdvisoriesListSchema, { items: [{ events: [{}] }] }), {
+    id: '',
+    items: [
+      {
+        id: '',
+        artifactType: '',
+        artifactName: '',
+        artifactArchitecture: '',
+        createdAt: null,
+        updatedAt: null,
+        aliases: [],
+        events: [{ id: '', timestamp: null, findings: '', author: '', reviewer: '', status: 'UNKNOWN' }],
+        advisoryId: '',
+        author: '',
+      },
+    ],
+    nextPageToken: '',
+  });
+});
+
+test('clients decode what v1 prints to the same message', () => {
+  const outputs = [...new Set(methods.filter(({ isV1 }) => isV1).map(({ desc }) => desc.output))];
+  const message = fc.constantFrom(...outputs).chain((desc) => arbitraryMessage(desc).map((value) => ({ desc, value })));
+  fc.assert(
+    fc.property(message, ({ desc, value }) => {
+      const json = encodeJson(desc, value, 'printed');
+      assert.ok(equals(desc, fromJson(desc, JSON.parse(json)), value), json);
+    }),
+    { seed: 16, numRuns: 300 },
+  );
 });

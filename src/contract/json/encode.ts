@@ -19,14 +19,24 @@ type Convert = (value: never) => unknown;
 /** Adds a field to the JSON of its message, unless the field is omitted. */
 export type AddField = (message: Fields, json: Json) => void;
 
-const converters = new WeakMap<DescMessage, Convert>();
+/**
+ * What is written for fields that are not set. `omitted`, for v2: nothing, except for numbers, booleans and the items of
+ * a page. `printed`, for v1: what grpc-gateway prints, which is the zero value, `[]`, `{}`, or null for a message. In
+ * both, fields with presence, such as those of a oneof, are omitted.
+ */
+export type UnsetFields = 'omitted' | 'printed';
+
+const converters = {
+  omitted: new WeakMap<DescMessage, Convert>(),
+  printed: new WeakMap<DescMessage, Convert>(),
+};
 
 /** The JSON text of a message. The decisions that depend only on its type are made once per type. */
-export const encodeJson = (desc: DescMessage, message: Message): string =>
-  JSON.stringify(messageConverter(desc)(message as never));
+export const encodeJson = (desc: DescMessage, message: Message, unset: UnsetFields = 'omitted'): string =>
+  JSON.stringify(messageConverter(desc, unset)(message as never));
 
-function messageConverter(desc: DescMessage): Convert {
-  const existing = converters.get(desc) ?? wellKnown.get(desc.typeName);
+function messageConverter(desc: DescMessage, unset: UnsetFields): Convert {
+  const existing = converters[unset].get(desc) ?? wellKnown.get(desc.typeName);
   if (existing !== undefined) return existing;
   if (desc.typeName.startsWith('google.protobuf.') && desc.fields.length > 0) {
     throw new Error(`REST does not write ${desc.typeName}`);
@@ -38,16 +48,18 @@ function messageConverter(desc: DescMessage): Convert {
     return json;
   };
   // Stored before its fields are compiled, because a message type may contain itself.
-  converters.set(desc, convert);
-  addFields.push(...desc.fields.filter((field) => !isInputOnly(field)).map(compileField));
+  converters[unset].set(desc, convert);
+  const written = desc.fields.filter((field) => !isInputOnly(field));
+  addFields.push(...written.map((field) => compileField(field, unset)));
   return convert;
 }
 
-export function compileField(field: DescField): AddField {
+export function compileField(field: DescField, unset: UnsetFields): AddField {
   const { jsonName: key, localName } = field;
-  const convert = elementConverter(field) as (value: unknown) => unknown;
+  const convert = elementConverter(field, unset) as (value: unknown) => unknown;
+  const isPrinted = unset === 'printed';
   if (field.fieldKind === 'list') {
-    const isAlwaysPresent = isPageItems(field);
+    const isAlwaysPresent = isPrinted || isPageItems(field);
     return (message, json) => {
       const list = message[localName] as readonly unknown[];
       if (list.length > 0 || isAlwaysPresent) json[key] = convert === unchanged ? list : list.map(convert);
@@ -56,7 +68,13 @@ export function compileField(field: DescField): AddField {
   if (field.fieldKind === 'map') {
     return (message, json) => {
       const entries = Object.entries(message[localName] as Json).map(([name, value]) => [name, convert(value)]);
-      if (entries.length > 0) json[key] = Object.fromEntries(entries);
+      if (entries.length > 0 || isPrinted) json[key] = Object.fromEntries(entries);
+    };
+  }
+  if (isPrinted && isPlainMessage(field)) {
+    return (message, json) => {
+      const value = message[localName];
+      json[key] = value === undefined ? null : convert(value);
     };
   }
   if (field.presence !== FeatureSet_FieldPresence.IMPLICIT) {
@@ -66,7 +84,7 @@ export function compileField(field: DescField): AddField {
     };
   }
   // Numbers and booleans are always present, so that clients need not know their defaults.
-  const isOmitted = omissionRule(field);
+  const isOmitted = isPrinted ? isUndefined : omissionRule(field);
   return (message, json) => {
     const value = message[localName];
     if (!isOmitted(value)) json[key] = convert(value);
@@ -80,6 +98,13 @@ function omissionRule({ fieldKind, scalar }: DescField): (value: unknown) => boo
   return () => false;
 }
 
+/** A field may be undefined in a copy of a message. */
+const isUndefined = (value: unknown): boolean => value === undefined;
+
+/** Whether a field is a single message that is neither in a oneof nor marked `optional`. */
+const isPlainMessage = ({ fieldKind, oneof, proto }: DescField): boolean =>
+  fieldKind === 'message' && !oneof && !proto.proto3Optional;
+
 /** Whether a field contains the items of a page, in a List response. It is present even when it is empty. */
 export const isPageItems = ({ fieldKind, parent, message }: DescField): boolean =>
   fieldKind === 'list' &&
@@ -88,8 +113,8 @@ export const isPageItems = ({ fieldKind, parent, message }: DescField): boolean 
 
 const unchanged = (value: unknown): unknown => value;
 
-function elementConverter({ message, enum: values, scalar }: DescField): Convert {
-  if (message !== undefined) return messageConverter(message);
+function elementConverter({ message, enum: values, scalar }: DescField, unset: UnsetFields): Convert {
+  if (message !== undefined) return messageConverter(message, unset);
   if (values !== undefined) return enumConverter(values);
   switch (scalar) {
     case ScalarType.STRING:

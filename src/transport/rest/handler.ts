@@ -9,7 +9,7 @@ import { encodeJsonLatin1InSlices } from '../../contract/json/encode-slices.ts';
 import { quotable } from '../../contract/json/violations.ts';
 import { isLarge } from '../../contract/large-message.ts';
 import { type Method, needsAuthentication, type Route, type Verb } from '../../contract/method.ts';
-import { soleListField } from '../../contract/streamed-list.ts';
+import { soleListField, streamListJson } from '../../contract/streamed-list.ts';
 import type { Dispatch } from '../../pipeline/call.ts';
 import type { BodyTimeout } from '../body-timeout.ts';
 import { type Cancellation, createCancellation } from '../cancellation.ts';
@@ -125,7 +125,10 @@ export function createRestHandler(
     if (read === undefined) throw new Error(`${method.id} has no reader for ${route.template}`);
     const headers: OutgoingHttpHeaders = {};
     const list = lists.get(method);
-    const stream = list && streamListResponse(res, method.desc.output, list, () => commonHeaders(req, requestId));
+    const { output } = method.desc;
+    const unset = method.isV1 ? 'printed' : 'omitted';
+    const stream =
+      list && streamListResponse(res, streamListJson(output, list, unset), () => commonHeaders(req, requestId));
     const response = await call({
       method,
       wire: 'rest',
@@ -157,11 +160,12 @@ export function createRestHandler(
       await stream.end(response);
       return undefined;
     }
-    const isEmpty = method.desc.output.typeName === EmptySchema.typeName;
-    if (isEmpty) return { status: 200, headers, body: '' };
-    const body = isLarge(method.desc.output, response)
-      ? await encodeJsonLatin1InSlices(method.desc.output, response)
-      : encodeJsonLatin1(method.desc.output, response);
+    const isEmpty = output.typeName === EmptySchema.typeName;
+    // v1 sends `{}`, as grpc-gateway does.
+    if (isEmpty && !method.isV1) return { status: 200, headers, body: '' };
+    const body = isLarge(output, response)
+      ? await encodeJsonLatin1InSlices(output, response, unset)
+      : encodeJsonLatin1(output, response, unset);
     return { status: 200, headers, body };
   }
 

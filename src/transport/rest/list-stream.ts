@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
-import { streamListJson } from '../../contract/streamed-list.ts';
+import type { Message } from '@bufbuild/protobuf';
+import type { ListJsonStream } from '../../contract/streamed-list.ts';
 
 /** A response that is sent while the list is still being read. */
 export interface ListResponseStream {
@@ -11,11 +11,9 @@ export interface ListResponseStream {
 
 export function streamListResponse(
   res: ServerResponse,
-  type: DescMessage,
-  list: DescField,
+  json: ListJsonStream,
   head: () => OutgoingHttpHeaders,
 ): ListResponseStream {
-  const json = streamListJson(type, list);
   return {
     async send(part) {
       // The client has disconnected. The call is aborted too.
