@@ -216,6 +216,11 @@ for (const database of databases) {
             skip: 2,
           } as RequestFields<ListDocumentsRequest>);
           assert.deepEqual([skipped.skipped, skipped.documents.map(({ id }) => id)], [2, expected.slice(2)]);
+          const repeated = { ...request, skip: 1, pageSize: 1 } as RequestFields<ListDocumentsRequest>;
+          const { nextPageToken } = await anonymous.call(listDocuments, repeated);
+          if (nextPageToken === '') continue;
+          const second = await anonymous.call(listDocuments, { ...repeated, pageToken: nextPageToken });
+          assert.deepEqual([second.skipped, second.documents.map(({ id }) => id)], [1, expected.slice(2, 3)]);
         }
         const { nextPageToken: pageToken } = await anonymous.call(listDocuments, { pageSize: 1 });
         for (const request of [{ pageToken, id: 'zlib' }, { pageToken, orderBy: 'id desc' }, { pageToken: 'x' }]) {

@@ -304,7 +304,8 @@ for (const database of databases) {
         assert.equal(renewed.status, 200);
         const pair = (await renewed.json()) as Record<string, Record<string, string>>;
         assert.deepEqual(Object.keys(pair).sort(), ['refreshToken', 'token']);
-        for (const raw of Object.values(pair)) assert.deepEqual(Object.keys(raw).sort(), ['expiry', 'token']);
+        for (const raw of Object.values(pair))
+          assert.deepEqual(Object.keys(raw).sort(), ['expiry', 'refreshToken', 'token']);
       }
     });
 

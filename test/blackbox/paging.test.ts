@@ -87,6 +87,30 @@ for (const database of databases) {
       }
     });
 
+    for (const wire of wires) {
+      test(`over ${wire.name}: a request that repeats skip with each page token skips once`, async () => {
+        const api = wire.connect(server.url, server.token);
+        const request = { orderBy: 'name', pageSize: 200, uidp: { descendantsOf: top } };
+        const all: string[] = [];
+        await follow(api, request, ({ groups }) => all.push(...groups.map(({ uid }) => uid)));
+        const found: string[] = [];
+        await follow(api, { ...request, skip: 333 }, ({ groups, skipped, totalCount }) => {
+          assert.equal(skipped, 333);
+          assert.equal(totalCount, BigInt(GROUPS));
+          found.push(...groups.map(({ uid }) => uid));
+        });
+        assert.deepEqual(found, all.slice(333));
+
+        // The sum of all skips is reported, also by pages that skip nothing.
+        const first = await api.call(listGroups, { ...request, skip: 10 });
+        const second = await api.call(listGroups, { ...request, skip: 110, pageToken: first.nextPageToken });
+        const third = await api.call(listGroups, { ...request, pageToken: second.nextPageToken });
+        assert.deepEqual([first.skipped, second.skipped, third.skipped], [10, 110, 110]);
+        assert.deepEqual([second.groups[0]?.uid, third.groups[0]?.uid], [all[310], all[510]]);
+        api.close();
+      });
+    }
+
     test('while groups are created and deleted, pages contain no group twice and all unchanged ones', async () => {
       const api = wires[1]?.connect(server.url, server.token);
       assert.ok(api);

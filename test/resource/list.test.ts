@@ -157,7 +157,7 @@ for (const database of databases) {
       );
     });
 
-    test('skip omits rows, also after a page token', async () => {
+    test('skip counts once from the start, and skipped accumulates', async () => {
       const roots = model.filter(({ uid }) => parentOf(uid) === ROOT).map(({ uid }) => uid);
       const caller = callerAt(...roots);
       const expected = sorted(model, 'name');
@@ -167,11 +167,21 @@ for (const database of databases) {
         expected.slice(30, 35),
       );
       assert.equal(skipped.skipped, 30);
-      const next = await page(caller, { orderBy: 'name', pageSize: 5, skip: 10, pageToken: skipped.nextPageToken });
-      assert.deepEqual(
-        next.messages.map((m) => (m as Group).uid),
-        expected.slice(45, 50),
-      );
+      const { nextPageToken: pageToken } = skipped;
+      for (const [skip, start, total] of [
+        [30, 35, 30],
+        [0, 35, 30],
+        [10, 35, 30],
+        [45, 50, 45],
+      ] as const) {
+        const next = await page(caller, { orderBy: 'name', pageSize: 5, skip, pageToken });
+        assert.deepEqual(
+          next.messages.map((m) => (m as Group).uid),
+          expected.slice(start, start + 5),
+          `skip ${skip}`,
+        );
+        assert.equal(next.skipped, total, `skip ${skip}`);
+      }
     });
 
     test('a caller with hundreds of grants gets one merged list', async () => {

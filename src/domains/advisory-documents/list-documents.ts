@@ -17,7 +17,7 @@ import {
   type ValueWindow,
 } from '../../resource/list/facet-reader.ts';
 import { pageSize } from '../../resource/list/list.ts';
-import type { PageTokens } from '../../resource/list/page-token.ts';
+import { type PageTokens, skipFrom } from '../../resource/list/page-token.ts';
 import { compareBytes } from '../../resource/list/plan.ts';
 import { type Operations, type ReadContext, readOperation } from '../../resource/operation.ts';
 import { findAll, findUidsReferringAny } from '../../resource/read.ts';
@@ -35,7 +35,7 @@ const MAX_ADVISORIES = 5_000;
 export const documentOperations = (pageTokens: PageTokens, readableGroups: ReadableGroups): Operations =>
   readOperation(SecurityAdvisoryService.method.listDocuments, async (ctx, request) => {
     const isDescending = parseOrder(request.orderBy);
-    const { window, query } = readWindow(ctx, request, isDescending, pageTokens);
+    const { window, skipped, query } = readWindow(ctx, request, isDescending, pageTokens);
     const scopes = readableGroups(ctx.caller);
     const packages = createFacetReader(ctx.db, advisories, 'artifact_names');
 
@@ -48,9 +48,9 @@ export const documentOperations = (pageTokens: PageTokens, readableGroups: Reada
     const last = page.length < found.length ? page.at(-1) : undefined;
     return create(ListDocumentsResponseSchema, {
       documents: await readDocuments(packages, scopes, page),
-      nextPageToken: last ? pageTokens.issue({ keys: [], uid: last.value }, query, ctx.now) : '',
+      nextPageToken: last ? pageTokens.issue({ keys: [], uid: last.value, skipped }, query, ctx.now) : '',
       totalCount: BigInt(total),
-      skipped: request.skip,
+      skipped,
     });
   });
 
@@ -63,16 +63,16 @@ function parseOrder(text: string): boolean {
 
 function readWindow(
   { caller, now }: ReadContext,
-  { id, cves, pageSize: size, pageToken, skip }: ListDocumentsRequest,
+  { id, cves, pageSize: size, pageToken, skip: requestedSkip }: ListDocumentsRequest,
   isDescending: boolean,
   pageTokens: PageTokens,
-): { window: ValueWindow; query: string } {
+): { window: ValueWindow; skipped: number; query: string } {
   const limit = pageSize(size);
-  if (skip < 0) throw invalid('skip', 'must not be negative');
   if (cves.length > MAX_CVES) throw invalid('cves', `must have at most ${MAX_CVES} values`);
   const query = JSON.stringify(['documents', id, cves, isDescending, caller.uid]);
-  const after = pageToken === '' ? undefined : pageTokens.read(pageToken, query, now)?.uid;
-  return { window: { after, descending: isDescending, limit, skip }, query };
+  const cursor = pageToken === '' ? undefined : pageTokens.read(pageToken, query, now);
+  const { skip, skipped } = skipFrom(cursor, requestedSkip);
+  return { window: { after: cursor?.uid, descending: isDescending, limit, skip }, skipped, query };
 }
 
 /** The packages that a request names, in any order; undefined when it names none. */

@@ -1,7 +1,7 @@
 import { invalid } from '../../base/errors.ts';
 import type { ReadContext } from '../operation.ts';
 import { pageSize } from './list.ts';
-import type { PageTokens } from './page-token.ts';
+import { type PageTokens, skipFrom } from './page-token.ts';
 import { compareBytes } from './plan.ts';
 
 /** The paging fields of a List request. */
@@ -32,21 +32,21 @@ export function pageOfComputed<T>(
 ) {
   const { order, keyOf } = computed;
   const limit = pageSize(request.pageSize);
-  if (request.skip < 0) throw invalid('skip', 'must not be negative');
   const isDescending = parseDirection(request.orderBy, order);
   const query = JSON.stringify([ctx.method.id, computed.query, isDescending, ctx.caller.uid]);
-  const last = request.pageToken === '' ? undefined : pageTokens.read(request.pageToken, query, ctx.now)?.uid;
+  const cursor = request.pageToken === '' ? undefined : pageTokens.read(request.pageToken, query, ctx.now);
+  const { skip, skipped } = skipFrom(cursor, request.skip);
 
   const compare = (a: string, b: string): number => (isDescending ? compareBytes(b, a) : compareBytes(a, b));
   const sorted = computed.rows.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
-  const remaining = last === undefined ? sorted : sorted.filter((row) => compare(keyOf(row), last) > 0);
-  const page = remaining.slice(request.skip, request.skip + limit);
-  const next = remaining.length > request.skip + limit ? page.at(-1) : undefined;
+  const remaining = cursor ? sorted.filter((row) => compare(keyOf(row), cursor.uid) > 0) : sorted;
+  const page = remaining.slice(skip, skip + limit);
+  const next = remaining.length > skip + limit ? page.at(-1) : undefined;
   return {
     rows: page,
-    nextPageToken: next === undefined ? '' : pageTokens.issue({ keys: [], uid: keyOf(next) }, query, ctx.now),
+    nextPageToken: next === undefined ? '' : pageTokens.issue({ keys: [], uid: keyOf(next), skipped }, query, ctx.now),
     totalCount: BigInt(sorted.length),
-    skipped: request.skip,
+    skipped,
   };
 }
 

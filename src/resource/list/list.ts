@@ -11,7 +11,7 @@ import { decodeRow, findMessages } from '../read-message.ts';
 import { collectionPlan } from './collection-plan.ts';
 import type { Filter } from './conditions.ts';
 import { parseOrder } from './order.ts';
-import type { CountedTotal, Cursor, PageTokens } from './page-token.ts';
+import { type Cursor, type PageTokens, skipFrom } from './page-token.ts';
 import type { PageRow } from './plan.ts';
 import { createFilterReader } from './request-filters.ts';
 import { uidListPlan } from './uid-list-plan.ts';
@@ -82,7 +82,6 @@ export function createLister<S extends DescMessage>(
 
   return async (ctx, request) => {
     const limit = pageSize(request.pageSize);
-    if (request.skip < 0) throw invalid('skip', 'must not be negative');
     const order = parseOrder(resource, request.orderBy);
     const requested = readConditions(request);
     const conditions = { ...requested, filters: [...fixedFilters, ...requested.filters] };
@@ -94,6 +93,7 @@ export function createLister<S extends DescMessage>(
     const names = nameFields.map(({ localName }) => request[localName]);
     const query = JSON.stringify([resource.kind, hierarchy ?? null, conditions, order, ctx.caller.uid, ...names]);
     const cursor = request.pageToken === '' ? undefined : pageTokens.read(request.pageToken, query, ctx.now);
+    const { skip, skipped } = skipFrom(cursor, request.skip);
 
     const reach = ctx.caller.reach(ctx.method.capabilities);
     const uids = await nameFilter?.uids(ctx.db, request, reach);
@@ -105,16 +105,20 @@ export function createLister<S extends DescMessage>(
         : await collectionPlan(ctx.db, resource, range, conditions, order, cursor?.countedTotal);
     const totalCount = await plan.total();
     // Reads one row more than the page has, to know whether there is a next page.
-    const rows = await plan.page({ cursor, limit: limit + 1, skip: request.skip });
+    const rows = await plan.page({ cursor, limit: limit + 1, skip });
     const page = rows.slice(0, limit);
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       messages: await messagesOf(ctx.db, resource, page),
       nextPageToken: last
-        ? pageTokens.issue(cursorAt(last, order.terms.length, await plan.countedTotal()), query, ctx.now)
+        ? pageTokens.issue(
+            { ...cursorAt(last, order.terms.length), countedTotal: await plan.countedTotal(), skipped },
+            query,
+            ctx.now,
+          )
         : '',
       totalCount,
-      skipped: request.skip,
+      skipped,
     };
   };
 }
@@ -153,6 +157,7 @@ export function pageSize(requested: number): number {
   return requested === 0 ? DEFAULT_PAGE : Math.min(requested, MAX_PAGE);
 }
 
-function cursorAt(row: PageRow, terms: number, countedTotal: CountedTotal | undefined): Cursor {
-  return { uid: row.uid, keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string), countedTotal };
-}
+const cursorAt = (row: PageRow, terms: number): Cursor => ({
+  uid: row.uid,
+  keys: Array.from({ length: terms }, (_, i) => row[`k${i}`] as string),
+});

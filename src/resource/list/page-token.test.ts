@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ApiError, Code } from '../../base/errors.ts';
-import { createPageTokens } from './page-token.ts';
+import { createPageTokens, skipFrom } from './page-token.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const pageTokens = createPageTokens(randomBytes(32));
@@ -16,6 +16,21 @@ test('returns the cursor that the token was issued for', () => {
 test('carries a counted total', () => {
   const counted = { ...cursor, countedTotal: { total: 7, collections: 'abc' } };
   assert.deepEqual(pageTokens.read(pageTokens.issue(counted, 'q', 0), 'q', 0), counted);
+});
+
+test('carries the number of skipped results', () => {
+  const skipped = { ...cursor, skipped: 3 };
+  assert.deepEqual(pageTokens.read(pageTokens.issue(skipped, 'q', 0), 'q', 0), skipped);
+  const both = { ...skipped, countedTotal: { total: 0, collections: 'abc' } };
+  assert.deepEqual(pageTokens.read(pageTokens.issue(both, 'q', 0), 'q', 0), both);
+});
+
+test('skip counts from the start of the list', () => {
+  assert.deepEqual(skipFrom(undefined, 5), { skip: 5, skipped: 5 });
+  assert.deepEqual(skipFrom({ skipped: 5 }, 5), { skip: 0, skipped: 5 });
+  assert.deepEqual(skipFrom({ skipped: 5 }, 0), { skip: 0, skipped: 5 });
+  assert.deepEqual(skipFrom({ skipped: 5 }, 8), { skip: 3, skipped: 8 });
+  assert.deepEqual(skipFrom({}, 2), { skip: 2, skipped: 2 });
 });
 
 test('returns undefined for an expired token', () => {

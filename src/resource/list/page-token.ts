@@ -7,6 +7,8 @@ export interface Cursor {
   readonly uid: string;
   /** A total that took counting. The token carries it, so that the next page need not count again. */
   readonly countedTotal?: CountedTotal | undefined;
+  /** How many results the pages so far have skipped by `skip`. */
+  readonly skipped?: number | undefined;
 }
 
 export interface CountedTotal {
@@ -35,9 +37,11 @@ export function createPageTokens(key: Uint8Array): PageTokens {
   const macOf = (payload: Uint8Array) => createHmac('sha256', secret).update(payload).digest().subarray(0, MAC_BYTES);
 
   return {
-    issue({ keys, uid, countedTotal }, query, now) {
-      const counted = countedTotal ? [[countedTotal.total, countedTotal.collections]] : [];
-      const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys, ...counted]));
+    issue({ keys, uid, countedTotal, skipped = 0 }, query, now) {
+      const counts: Counts = [countedTotal?.total ?? null, countedTotal?.collections ?? null];
+      if (skipped > 0) counts.push(skipped);
+      const rest = countedTotal || skipped > 0 ? [counts] : [];
+      const payload = Buffer.from(JSON.stringify([now, fingerprint(query), uid, ...keys, ...rest]));
       return Buffer.concat([macOf(payload), payload]).toString('base64url');
     },
 
@@ -55,16 +59,32 @@ export function createPageTokens(key: Uint8Array): PageTokens {
           'belongs to another query; keep filters, order_by and caller the same, or start again',
         );
       }
-      const [total, collections] = rest.find((part) => typeof part !== 'string') ?? [];
-      const keys = rest.filter((part) => typeof part === 'string');
-      return total === undefined || collections === undefined
-        ? { keys, uid }
-        : { keys, uid, countedTotal: { total, collections } };
+      const [total, collections, skipped] = rest.find((part) => typeof part !== 'string') ?? [];
+      return {
+        keys: rest.filter((part) => typeof part === 'string'),
+        uid,
+        ...(typeof total === 'number' && collections && { countedTotal: { total, collections } }),
+        ...(skipped !== undefined && { skipped }),
+      };
     },
   };
 }
 
-/** The time of issue, the fingerprint of the query, the uid and the sort keys of the last row, and a counted total. */
-type Payload = [number, string, string, ...(string | [total: number, collections: string])[]];
+/**
+ * Returns how many results to skip from a cursor on, and how many are skipped since the first page. `skip` counts from
+ * the start of the list: a request that repeats it with each page token skips once.
+ */
+export function skipFrom(cursor: Pick<Cursor, 'skipped'> | undefined, requested: number) {
+  if (requested < 0) throw invalid('skip', 'must not be negative');
+  const before = cursor?.skipped ?? 0;
+  const skipped = Math.max(before, requested);
+  return { skip: skipped - before, skipped };
+}
+
+/** The time of issue, the fingerprint of the query, the uid and the sort keys of the last row, and what was counted. */
+type Payload = [number, string, string, ...(string | Counts)[]];
+
+/** A counted total, or nulls, and the number of skipped results. The release before reads the first two. */
+type Counts = [total: number | null, collections: string | null, skipped?: number];
 
 export const fingerprint = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
