@@ -5,6 +5,12 @@ const NAME = /^[a-z0-9 ._-]{1,}$/;
 const DESCRIPTION = /^[\S ]{0,512}$/;
 const LINE = /^\P{Cc}*$/u;
 
+/**
+ * The general limit for texts of one line, where no rule of a field sets a lower one. Such a text can be a sort key: an
+ * index row of PostgreSQL has room for it and a uid.
+ */
+export const MAX_LINE = 2048;
+
 export interface Lengths {
   readonly min?: number;
   readonly max?: number;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { before, test } from 'node:test';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
@@ -75,13 +76,31 @@ onEveryDatabaseAndWire('identities', (fixture) => {
   });
 
   test('an empty body and an invalid name are refused with the field name', async () => {
-    for (const name of ['', 'Upper', 'sl/ash', 'ümlaut', 'tab\t', 'x'.repeat(256)]) {
+    for (const name of ['', 'Upper', 'sl/ash', 'ümlaut', 'tab\t', 'x'.repeat(2049)]) {
       const error = await rejects(make({ name }), Code.INVALID_ARGUMENT);
       assert.deepEqual(error.fields, ['name']);
       assert.match(error.message, /^Invalid argument: name: /);
       assert.equal(error.detail('ErrorInfo')?.reason, 'INVALID_ARGUMENT');
     }
     assert.equal((await make({ name: 'x' })).name, 'x');
+  });
+
+  test('a name can be as long as other texts, and lists can be ordered and filtered by it', async () => {
+    const group = await fixture.newGroup();
+    // Random, so that PostgreSQL cannot compress it in its index.
+    const name = randomBytes(1024).toString('hex');
+    const { uid } = await fixture.api.call(createIdentity, { parent: group, identity: { name } });
+    await fixture.api.call(createIdentity, { parent: group, identity: { name: `g${name.slice(1)}` } });
+    const list = async (request: object) =>
+      fixture.api.call(IdentitiesService.method.listIdentities, { uidp: { descendantsOf: group }, ...request });
+    assert.deepEqual(
+      (await list({ name })).identities.map((identity) => identity.uid),
+      [uid],
+    );
+    const first = await list({ orderBy: 'name', pageSize: 1 });
+    assert.equal(first.identities[0]?.uid, uid);
+    const next = await list({ orderBy: 'name', pageSize: 1, pageToken: first.nextPageToken });
+    assert.equal(next.identities[0]?.name, `g${name.slice(1)}`);
   });
 
   test('output-only fields in requests are ignored', async () => {

@@ -9,6 +9,7 @@ import {
   ValueSchema,
 } from '@bufbuild/protobuf/wkt';
 import { isInputOnly } from '../field-behavior.ts';
+import { fieldOptions } from '../options.ts';
 import type { Fields } from './fields.ts';
 import { readField } from './fields.ts';
 import { formatDuration, formatFieldMask, formatTimestamp } from './well-known.ts';
@@ -91,7 +92,9 @@ export function compileField(field: DescField, unset: UnsetFields): AddField {
   };
 }
 
-function omissionRule({ fieldKind, scalar }: DescField): (value: unknown) => boolean {
+function omissionRule(field: DescField): (value: unknown) => boolean {
+  const { fieldKind, scalar } = field;
+  if (fieldOptions(field).alwaysPresent) return () => false;
   if (fieldKind === 'enum') return (value) => value === 0;
   if (scalar === ScalarType.STRING) return (value) => value === '';
   if (scalar === ScalarType.BYTES) return (value) => (value as Uint8Array).length === 0;

@@ -16,7 +16,12 @@ import { stableUid } from './stable-uid.ts';
 export const identityLookupOperations = readOperation(
   IdentitiesService.method.lookupIdentity,
   async ({ db }, request) => {
-    refuse(validate(LookupIdentityRequestSchema, request, { issuer: rules.line(2048), subject: rules.line(2048) }));
+    refuse(
+      validate(LookupIdentityRequestSchema, request, {
+        issuer: rules.line(rules.MAX_LINE),
+        subject: rules.line(rules.MAX_LINE),
+      }),
+    );
     const { issuer, subject } = request;
     const uid = (await findPerson(db, issuer, subject)) ?? stableUid(issuer, subject);
     return create(LookupIdentityResponseSchema, { uid });

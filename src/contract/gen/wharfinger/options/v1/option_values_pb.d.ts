@@ -67,6 +67,11 @@ export declare type FieldOptionValues = Message<"wharfinger.options.v1.FieldOpti
    * @generated from field: bool scope = 50003;
    */
   scope: boolean;
+
+  /**
+   * @generated from field: bool always_present = 50005;
+   */
+  alwaysPresent: boolean;
 };
 
 /**

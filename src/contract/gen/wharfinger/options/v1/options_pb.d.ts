@@ -209,3 +209,10 @@ export declare const request_limits: GenExtension<MethodOptions, RequestLimits>;
  */
 export declare const scope: GenExtension<FieldOptions, boolean>;
 
+/**
+ * The JSON of the message has the field even when it is empty. For texts, which are otherwise omitted.
+ *
+ * @generated from extension: bool always_present = 50005;
+ */
+export declare const always_present: GenExtension<FieldOptions, boolean>;
+

@@ -25,7 +25,7 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   uid: string;
 
   /**
-   * A name of 1 to 255 characters: `a-z 0-9 . _ -` and space. Not necessarily unique.
+   * A name of 1 to 2048 characters: `a-z 0-9 . _ -` and space. Not necessarily unique.
    *
    * @generated from field: string name = 2;
    */
