@@ -1,4 +1,4 @@
-import { isWithin, outermost, parentOf, ROOT, type Uid } from '../base/uid.ts';
+import { outermost, type Uid } from '../base/uid.ts';
 import {
   type CapabilitySet,
   capabilitySetOf,
@@ -8,12 +8,15 @@ import {
   withoutCapabilities,
 } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
+import { isWithinOwnGroup } from '../domains/iam/groups/founder.ts';
 import type { Caller, CallerLogin } from '../resource/caller.ts';
 
 /** Capabilities that an identity holds at a group and its descendants. */
 export interface Grant {
   readonly group: Uid;
   readonly capabilities: CapabilitySet;
+  /** Whether the group is in an organization that the identity has founded. */
+  readonly isFounder?: boolean | undefined;
 }
 
 export interface CallerOptions {
@@ -35,19 +38,21 @@ export const anonymousCaller: Caller = {
   current: () => anonymousCaller,
 };
 
-/** Makes a caller from its grants. An identity that belongs to a group has no access outside of that group. */
+/**
+ * Makes a caller from its grants. An identity that belongs to a group has no access outside of that group, except in
+ * organizations that it has founded.
+ */
 export function createCaller(
   uid: string,
   actor: Caller['actor'],
   grants: readonly Grant[],
   { isRestricted = false, login, current }: CallerOptions = {},
 ): Caller {
-  const identityGroup = parentOf(uid);
   const grantedAt = new Map<Uid, CapabilitySet>();
   /** The same map, for the prefixes of a uid that `heldAt` looks up. */
   const grantedAtPrefix: ReadonlyMap<string, CapabilitySet> = grantedAt;
-  for (const { group, capabilities } of grants) {
-    if (identityGroup !== ROOT && !isWithin(group, identityGroup)) continue;
+  for (const { group, capabilities, isFounder } of grants) {
+    if (!isFounder && !isWithinOwnGroup(uid, group)) continue;
     grantedAt.set(group, capabilityUnion(grantedAt.get(group) ?? NO_CAPABILITIES, capabilities));
   }
   /** Keyed by the list itself, because a method passes the same list on every call. */

@@ -3,6 +3,7 @@ import type { Uid } from '../base/uid.ts';
 import { capabilitySetOf } from '../contract/capabilities.ts';
 import { RoleBindingSchema } from '../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { disabledOf } from '../domains/iam/disabled.ts';
+import { canHaveRoles, isWithinOwnGroup } from '../domains/iam/groups/founder.ts';
 import { identities } from '../domains/iam/identities/identities.ts';
 import { builtinRole } from '../domains/iam/roles/builtin-roles.ts';
 import { roleBindings } from '../domains/iam/roles/role-bindings.ts';
@@ -21,12 +22,15 @@ export async function grantsOf(db: Reader, identity: string): Promise<Grant[]> {
   const rows = await db.all<{ parent: Uid; body: Uint8Array }>(FIND_BINDINGS, roleBindings.kind, identity);
   const grants: Grant[] = [];
   for (const { parent, body } of rows) {
+    const isOutside = !isWithinOwnGroup(identity, parent);
+    if (isOutside && !(await canHaveRoles(db, identity, parent))) continue;
     const { roleUid } = fromBinary(RoleBindingSchema, body);
     const builtin = builtinRole(roleUid);
     const custom = builtin ? undefined : await find(db, roles, roleUid);
     grants.push({
       group: parent,
       capabilities: builtin?.capabilities ?? capabilitySetOf(custom?.message.capabilities ?? []),
+      ...(isOutside && { isFounder: true }),
     });
   }
   return grants;

@@ -13,12 +13,15 @@ export interface TokenScope {
 /** Restricts grants to a token scope. A grant at an ancestor of a group in `scopes` becomes a grant at that group. */
 export function narrowGrants(grants: readonly Grant[], { scopes, capabilities }: TokenScope): readonly Grant[] {
   const withinScopes = scopes?.flatMap((scope) => {
-    const above = grants.filter(({ group }) => isWithin(scope, group)).map((grant) => grant.capabilities);
+    const above = grants.filter(({ group }) => isWithin(scope, group));
     const below = grants.filter(({ group }) => group !== scope && isWithin(group, scope));
-    return [{ group: scope, capabilities: capabilityUnion(...above) }, ...below];
+    // All grants in an organization are those of its founder, or none.
+    const isFounder = above.some((grant) => grant.isFounder);
+    const capabilities = capabilityUnion(...above.map((grant) => grant.capabilities));
+    return [{ group: scope, capabilities, isFounder }, ...below];
   });
   const narrowed = withinScopes ?? grants;
   return capabilities === undefined
     ? narrowed
-    : narrowed.map((grant) => ({ group: grant.group, capabilities: grant.capabilities & capabilities }));
+    : narrowed.map((grant) => ({ ...grant, capabilities: grant.capabilities & capabilities }));
 }

@@ -3,6 +3,7 @@ import './tenant/captured-logins.ts';
 import './tenant/email-of-others.ts';
 import './tenant/event-loop-blocks.ts';
 import './tenant/followed-repos.ts';
+import './tenant/founding-machines.ts';
 import './tenant/forged-page-token-and-issuer.ts';
 import './tenant/invites-by-email.ts';
 import './tenant/issuer-patterns.ts';

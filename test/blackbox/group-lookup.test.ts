@@ -183,7 +183,9 @@ onEveryDatabaseAndWire('joining a group', (fixture) => {
     await alice.api.call(createGroup, { group: { name: `of alice ${++issuers}` } });
 
     const machine = await callerWithRole(fixture.server, 'owner', org);
-    assert.equal(await isEligible(fixture.as(await machine.token())), false);
+    assert.equal(await isEligible(fixture.as(await machine.token())), true);
+    const viewer = await callerWithRole(fixture.server, 'viewer', org);
+    assert.equal(await isEligible(fixture.as(await viewer.token())), false);
   });
 });
 

@@ -70,7 +70,7 @@ onEveryDatabaseAndWire('writes that only v1 has', (fixture) => {
 
     test('the caller must be allowed to create an organization, and cannot grant more than it holds', async () => {
       const group = await fixture.newGroup();
-      const local = fixture.as(await (await callerWithRole(fixture.server, 'owner', group)).token());
+      const local = fixture.as(await (await callerWithRole(fixture.server, 'viewer', group)).token());
       const request = { role: builtinRoleUid('viewer'), ttl };
       await rejects(local.call(createWithGroup, { ...request, group: newName() }), Code.PERMISSION_DENIED);
 

@@ -3,13 +3,14 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { JWTPayload } from 'jose';
 import { decodeJwt } from 'jose/jwt/decode';
 import { narrowGrants } from '../../access/token-scope.ts';
-import { isWithin, parentOf, ROOT, type Uid } from '../../base/uid.ts';
+import { ROOT, type Uid } from '../../base/uid.ts';
 import { capabilitiesIn, capabilityName, capabilitySetOf, NO_CAPABILITIES } from '../../contract/capabilities.ts';
 import {
   Auth,
   type WhoAmI_CapabilitySchema,
   WhoAmISchema,
 } from '../../contract/gen/platform/auth/v1/auth.platform_pb.js';
+import { canHaveRoles, isWithinOwnGroup } from '../../domains/iam/groups/founder.ts';
 import { groups } from '../../domains/iam/groups/groups.ts';
 import { identities } from '../../domains/iam/identities/identities.ts';
 import { mappedRoles } from '../../domains/iam/identity-providers/external-group-role-mappings.ts';
@@ -108,7 +109,7 @@ interface AssignedRole {
 
 /**
  * Returns the roles of an identity by its role bindings and by its groups at an identity provider. An identity that
- * belongs to a group has no roles outside of that group.
+ * belongs to a group has no roles outside of that group, except in organizations that it has founded.
  */
 async function assignedRoles(
   db: Reader,
@@ -119,6 +120,7 @@ async function assignedRoles(
     parent === ROOT ? [] : [{ group: parent, roleUid: message.roleUid }],
   );
   const mapped = provider ? await mappedRoles(db, provider.uid, provider.groups) : [];
-  const identityGroup = parentOf(identity);
-  return [...bound, ...mapped].filter(({ group }) => identityGroup === ROOT || isWithin(group, identityGroup));
+  const effective: AssignedRole[] = mapped.filter(({ group }) => isWithinOwnGroup(identity, group));
+  for (const role of bound) if (await canHaveRoles(db, identity, role.group)) effective.push(role);
+  return effective;
 }

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { denied, invalid } from '../../../base/errors.ts';
-import { ancestorsOf, isWithin, parentOf, parseUid, ROOT, type Uid } from '../../../base/uid.ts';
+import { ancestorsOf, isWithin, parentOf, parseUid, type Uid } from '../../../base/uid.ts';
 import { capabilityByName, capabilityName, hasCapability, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import type { RoleBinding } from '../../../contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
@@ -12,6 +12,7 @@ import {
 import type { Stored } from '../../../resource/definition.ts';
 import { type ReadContext, readOperation } from '../../../resource/operation.ts';
 import { findAll } from '../../../resource/read.ts';
+import { canHaveRoles, isWithinOwnGroup } from '../groups/founder.ts';
 import { groups } from '../groups/groups.ts';
 import { builtinRoles } from '../roles/builtin-roles.ts';
 import { hydrateBindings } from '../roles/hydrate-bindings.ts';
@@ -25,10 +26,13 @@ interface AccessQuery {
   readonly isSelf: boolean;
   readonly capability: Capability;
   readonly uid: Uid;
+  /** Whether role bindings of the identity have an effect at `uid`. */
+  readonly canHaveRoles: boolean;
 }
 
 export const explainOperations = readOperation(AccessService.method.explain, async (ctx, request) => {
-  const query = parseQuery(ctx, request);
+  const parsed = parseQuery(ctx, request);
+  const query = { ...parsed, canHaveRoles: await canHaveRoles(ctx.db, parsed.identity, parsed.uid) };
   const { identity, isSelf, capability, uid } = query;
   const granting = await grantingBindings(ctx, query);
   // A restricted token shows no more of its own identity than of any other.
@@ -38,7 +42,7 @@ export const explainOperations = readOperation(AccessService.method.explain, asy
   // A token can add to the role bindings or restrict them. Only the token of the caller is known here.
   const allowed = isSelf ? ctx.caller.can([capability], uid) : bindings.length > 0;
   const isTokenRestricted = isSelf && ctx.caller.isRestricted;
-  const wouldBindingHelp = !allowed && !isTokenRestricted && bindings.length === 0 && canHaveAccess(identity, uid);
+  const wouldBindingHelp = !allowed && !isTokenRestricted && bindings.length === 0 && query.canHaveRoles;
   return create(ExplainResponseSchema, {
     identity,
     allowed,
@@ -50,7 +54,7 @@ export const explainOperations = readOperation(AccessService.method.explain, asy
 
 const READ_BINDINGS = Capability.CAP_IAM_ROLE_BINDINGS_LIST;
 
-function parseQuery({ caller }: ReadContext, request: ExplainRequest): AccessQuery {
+function parseQuery({ caller }: ReadContext, request: ExplainRequest): Omit<AccessQuery, 'canHaveRoles'> {
   const capability = capabilityByName(request.capability);
   if (capability === undefined) {
     throw invalid('capability', 'must be the dotted name of a capability, such as groups.list');
@@ -67,12 +71,6 @@ function parseQuery({ caller }: ReadContext, request: ExplainRequest): AccessQue
   return { identity, isSelf, capability, uid };
 }
 
-/** Whether role bindings at `uid` have an effect: an identity that belongs to a group has no access outside of it. */
-const canHaveAccess = (identity: string, uid: string): boolean => {
-  const identityGroup = parentOf(identity);
-  return identityGroup === ROOT || isWithin(uid, identityGroup);
-};
-
 /** The role bindings that give the capability at the uid, the outermost first. */
 async function grantingBindings(
   { db }: ReadContext,
@@ -81,7 +79,7 @@ async function grantingBindings(
   const found: Stored<RoleBinding>[] = [];
   for (const stored of await bindingsOf(db, identity)) {
     const { parent, message } = stored;
-    if (!isWithin(uid, parent) || !canHaveAccess(identity, parent)) continue;
+    if (!isWithin(uid, parent) || !(await canHaveRoles(db, identity, parent))) continue;
     const capabilities = (await capabilitiesOf(db, message.roleUid)) ?? NO_CAPABILITIES;
     if (hasCapability(capabilities, capability)) found.push(stored);
   }
@@ -105,7 +103,11 @@ function visibleFields({ caller }: ReadContext, { isSelf }: AccessQuery, binding
  * groups. A uid that the caller cannot read stays in, so that the response does not tell whether such a group exists.
  */
 async function helpfulGroups({ db, caller }: ReadContext, { identity, uid }: AccessQuery): Promise<Uid[]> {
-  const candidates = [...ancestorsOf(uid), uid].filter((candidate) => canHaveAccess(identity, candidate)).reverse();
+  // If the identity has founded the organization, it can have roles at all groups in it.
+  const isFounder = !isWithinOwnGroup(identity, uid);
+  const candidates = [...ancestorsOf(uid), uid]
+    .filter((candidate) => isFounder || isWithinOwnGroup(identity, candidate))
+    .reverse();
   const existing = new Set((await findAll(db, groups, candidates)).map((group) => group.uid));
   return candidates.filter(
     (candidate) => existing.has(candidate) || !caller.can([Capability.CAP_IAM_GROUPS_LIST], candidate),
@@ -139,12 +141,13 @@ function explainAllowed({ capability, uid }: AccessQuery, [outermost]: readonly 
     : `The token gives ${access}: it names groups of an identity provider that are mapped to a role.`;
 }
 
-function explainRefused({ identity, capability, uid }: AccessQuery, bindings: readonly Stored<RoleBinding>[]): string {
+function explainRefused(query: AccessQuery, bindings: readonly Stored<RoleBinding>[]): string {
+  const { identity, capability, uid } = query;
   const access = `${capabilityName(capability)} on ${uid}`;
   if (bindings.length > 0) {
     return `A role binding gives ${access}, but this token is restricted to less. Get one without scopes and capabilities.`;
   }
-  if (!canHaveAccess(identity, uid)) {
+  if (!query.canHaveRoles) {
     return `The identity belongs to ${parentOf(identity)} and has no access outside of it. Use one that belongs to a group above ${uid}, or to none.`;
   }
   return helpfulRoles(capability).length > 0

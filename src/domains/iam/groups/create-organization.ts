@@ -1,10 +1,15 @@
 import { denied } from '../../../base/errors.ts';
-import { parentOf, ROOT } from '../../../base/uid.ts';
+import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
 import { capabilitiesIn } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from '../../../resource/caller.ts';
+import type { State } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
+import { exists, find } from '../../../resource/read.ts';
+import type { Reader } from '../../../store/store.ts';
 import { type BuiltinRole, OPERATOR, OWNER } from '../roles/builtin-roles.ts';
+import { roleBindings } from '../roles/role-bindings.ts';
+import { FOUNDER, organizationState } from './founder.ts';
 
 /** Refuses a caller that cannot create an organization. */
 export function requireCanCreateOrganization({ caller }: Pick<WriteContext, 'caller'>): void {
@@ -14,10 +19,6 @@ export function requireCanCreateOrganization({ caller }: Pick<WriteContext, 'cal
 
 /** Why the caller cannot create an organization; undefined when it can. */
 export function createOrganizationProblem(caller: Caller): string | undefined {
-  // Such an identity has no access outside of its group, so it could not own the organization.
-  if (parentOf(caller.uid) !== ROOT) {
-    return 'an identity that belongs to a group cannot create an organization; set parent to the uid of a group';
-  }
   // The founder would get more than the token allows.
   if (caller.isRestricted) {
     return 'a token that is restricted by scopes or capabilities cannot create an organization; send another one';
@@ -28,29 +29,59 @@ export function createOrganizationProblem(caller: Caller): string | undefined {
   return undefined;
 }
 
-/** The reference from an organization to the identity that created it. */
-export const FOUNDER = 'founder';
+/** The private state of an organization that was created by an identity of another one: whose quota it counts for. */
+const QUOTA_HOLDER = 'quotaHolder';
 
-const LOCK_IDENTITY = "SELECT uid FROM resource WHERE kind = 'identity' AND uid = $1";
+/** The values of the reference by which the organizations of a quota are counted. */
+export const quotaReference = (state: State | undefined): string[] => [
+  String(state?.[QUOTA_HOLDER] ?? state?.[FOUNDER] ?? ''),
+];
+
+const LOCK = "SELECT uid FROM resource WHERE kind IN ('identity', 'group') AND uid = $1";
 const COUNT = 'SELECT count(*) AS n FROM reference WHERE kind = $1 AND field = $2 AND value = $3';
 
-/** Refuses a caller that has created as many organizations as one identity may. Operators of the server are exempt. */
-export async function requireOrganizationQuota({ db, caller }: WriteContext): Promise<void> {
+/**
+ * Refuses a caller that has created as many organizations as one identity may. Operators of the server are exempt.
+ * Returns the part of the private state of the new organization that says who has founded it.
+ */
+export async function countOrganization({ db, caller }: WriteContext): Promise<State> {
+  const holder = await quotaHolderOf(db, caller.uid);
+  const state = { [FOUNDER]: caller.uid, ...(holder !== caller.uid && { [QUOTA_HOLDER]: holder }) };
   const limit = db.quotas?.limits.organizations ?? Infinity;
-  if (limit === Infinity || founderRole(caller) === OPERATOR) return;
-  // The organizations of one identity are created one after the other, so that the count is exact.
-  await db.forUpdate.get(LOCK_IDENTITY, caller.uid);
-  const { n = 0 } = (await db.get<{ n: number }>(COUNT, 'group', FOUNDER, caller.uid)) ?? {};
-  if (n < limit) return;
+  if (limit === Infinity || isOperator(caller)) return state;
+  // The organizations of one quota are created one after the other, so that the count is exact.
+  await db.forUpdate.get(LOCK, holder);
+  const { n = 0 } = (await db.get<{ n: number }>(COUNT, 'group', FOUNDER, holder)) ?? {};
+  if (n < limit) return state;
+  const isOrganization = await exists(db, 'group', holder);
   throw db.quotas?.refuse(
     'organizations',
-    `identity:${caller.uid}`,
-    `an identity may create ${limit} organizations; delete one, or ask an operator of the server to raise the limit`,
+    `${isOrganization ? 'organization' : 'identity'}:${holder}`,
+    holder === caller.uid
+      ? `an identity may create ${limit} organizations; delete one, or ask an operator of the server to raise the limit`
+      : `the identities of this organization, and its founder, may create ${limit} organizations together; delete one, or ask an operator of the server to raise the limit`,
   );
 }
 
-/** The role that the founder of an organization gets at it: OPERATOR for an operator of the server, else OWNER. */
-export const founderRole = (caller: Caller): BuiltinRole => (isOperator(caller) ? OPERATOR : OWNER);
+/**
+ * Whose quota the organizations count for that an identity creates: its own if it is a person. Otherwise that of the
+ * person who founded the organization of the identity, directly or through identities of organizations in between. If
+ * that was an operator, who has no quota, the organization has a quota of its own.
+ */
+async function quotaHolderOf(db: Reader, identity: string): Promise<string> {
+  if (parentOf(identity) === ROOT) return identity;
+  const state = await organizationState(db, identity);
+  const binding = await find(db, roleBindings, String(state?.founderBinding ?? ''));
+  if (binding?.message.roleUid === OPERATOR.uid) return rootOf(identity);
+  return String(state?.[QUOTA_HOLDER] ?? state?.[FOUNDER] ?? rootOf(identity));
+}
+
+/**
+ * The role that the founder of an organization gets at it: OPERATOR for an operator of the server, else OWNER. An identity
+ * that belongs to a group is only an operator inside of that group.
+ */
+export const founderRole = (caller: Caller): BuiltinRole =>
+  parentOf(caller.uid) === ROOT && isOperator(caller) ? OPERATOR : OWNER;
 
 const OPERATOR_CAPABILITIES = capabilitiesIn(OPERATOR.capabilities);
 

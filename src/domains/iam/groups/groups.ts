@@ -10,14 +10,15 @@ import { requireOperatorsRemainWithout } from '../access/last-owner.ts';
 import { newBinding, roleBindings } from '../roles/role-bindings.ts';
 import { requireRoleRevocable } from '../roles/roles.ts';
 import {
-  FOUNDER,
+  countOrganization,
   founderRole,
+  quotaReference,
   requireCanCreateOrganization,
   requireOperator,
-  requireOrganizationQuota,
 } from './create-organization.ts';
 import { findParentGroup } from './find-parent-group.ts';
 import { requireNotReserved, reserveDeleted, reserveRenamed } from './former-names.ts';
+import { FOUNDER } from './founder.ts';
 import { forgetOrganization, recordMember } from './members.ts';
 
 /** What only operators can do with a group. */
@@ -37,7 +38,7 @@ export const groups = defineResource({
   ],
   rules: { name: rules.name({ min: 3, max: 63 }), description: rules.description },
   orders: { name: (group) => group.name },
-  references: { [FOUNDER]: (_group, state) => [String(state?.[FOUNDER] ?? '')] },
+  references: { [FOUNDER]: (_group, state) => quotaReference(state) },
   unique: (group, parent) => [
     {
       key: groupKey(parent, group.name),
@@ -58,9 +59,9 @@ export const groups = defineResource({
   async beforeCreate(ctx: WriteContext, group, { uid, parent }) {
     if (group.verified) requireOperator(ctx, VERIFY);
     if (parent !== ROOT) return undefined;
-    await requireOrganizationQuota(ctx);
+    const founder = await countOrganization(ctx);
     group.status = OrgStatus.READY;
-    return { founderBinding: newUid(uid), [FOUNDER]: ctx.caller.uid };
+    return { founderBinding: newUid(uid), ...founder };
   },
 
   async afterCreate(ctx, { uid, parent, message: { name }, state }) {

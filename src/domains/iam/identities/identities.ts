@@ -3,7 +3,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type ApiError, quotaExceeded } from '../../../base/errors.ts';
 import { issuerHostKeys, issuerPatternKeys } from '../../../base/issuer-pattern.ts';
 import { canonicalIssuer } from '../../../base/issuer-url.ts';
-import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
+import { parentOf, ROOT, rootOf, type Uid } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
@@ -23,6 +23,7 @@ import { deleteOne } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
 import { requireOwnersRemain } from '../access/last-owner.ts';
 import { requireGrantable } from '../access/require-grantable.ts';
+import { controllingGroup } from '../groups/founder.ts';
 import { forgetMember } from '../groups/members.ts';
 import { bindingsOf, roleBindings } from '../roles/role-bindings.ts';
 import { capabilitiesOf, requireRoleRevocable } from '../roles/roles.ts';
@@ -41,7 +42,7 @@ const company: Rule<string> = (value) =>
 
 /**
  * A person or a machine that calls the API. The identity of a machine belongs to a group and has no access outside of
- * it. The identity of a person has no parent.
+ * it, except in organizations that it has founded. The identity of a person has no parent.
  */
 export const identities = defineResource({
   kind: 'identity',
@@ -49,7 +50,7 @@ export const identities = defineResource({
   schema: IdentitySchema,
   parents: ['group', ROOT],
   grantsAccess: 'unless new',
-  rules: { name: rules.name(), description: rules.description, company },
+  rules: { name: rules.name({ max: rules.MAX_LINE }), description: rules.description, company },
   orders: { name: (identity) => identity.name },
   facets: { relationship_type: ({ relationship }) => [String(relationshipType(relationship))] },
   references: {
@@ -84,7 +85,9 @@ export const identities = defineResource({
     const bindings = await bindingsOf(ctx.db, uid);
     // People can delete themselves, and operators can delete every identity: both are decided before this.
     if (parent !== ROOT && !holdsServerWide(DELETE_ANY, ctx.caller)) {
-      for (const { message, parent: group } of bindings) await requireRoleRevocable(ctx, message.roleUid, group);
+      for (const { message, parent: group } of bindings) {
+        await requireRoleRevocable(ctx, message.roleUid, controllingGroup(uid, group));
+      }
     }
     await requireOwnersRemain(ctx, bindings);
     for (const binding of bindings) await deleteOne(ctx.db, roleBindings, binding);
@@ -124,10 +127,10 @@ function warnAbout(ctx: WriteContext, { relationship }: Identity): void {
 }
 
 /** Refuses a caller that could not grant all roles of the identity: a new relationship gives them to another login. */
-async function requireRolesGrantable(ctx: WriteContext, uid: string): Promise<void> {
+async function requireRolesGrantable(ctx: WriteContext, uid: Uid): Promise<void> {
   for (const { parent, message } of await bindingsOf(ctx.db, uid)) {
     const capabilities = await capabilitiesOf(ctx.db, message.roleUid);
-    requireGrantable(ctx, capabilities ?? NO_CAPABILITIES, parent);
+    requireGrantable(ctx, capabilities ?? NO_CAPABILITIES, controllingGroup(uid, parent));
   }
 }
 

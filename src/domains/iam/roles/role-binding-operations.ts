@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { alreadyExists, invalid, renamingFields } from '../../../base/errors.ts';
-import { isWithin, type ParentUid, parentOf, ROOT, type Uid } from '../../../base/uid.ts';
+import { type ParentUid, parentOf, ROOT, type Uid } from '../../../base/uid.ts';
 import {
   type BatchCreateRoleBindingsRequest,
   BatchCreateRoleBindingsResponseSchema,
@@ -15,6 +15,7 @@ import { type Operations, type WriteContext, writeOperation } from '../../../res
 import { find, findByKey } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
 import { canBeOwner, requireOwnersRemain } from '../access/last-owner.ts';
+import { canHaveRoles } from '../groups/founder.ts';
 import { identities } from '../identities/identities.ts';
 import { hydrateBindings } from './hydrate-bindings.ts';
 import { bindingKey, DUPLICATE_BINDING, roleBindings } from './role-bindings.ts';
@@ -54,10 +55,10 @@ async function requireValidBinding(
   const { identityUid, roleUid } = binding;
   const identityGroup = parentOf(identityUid);
   // Before the lookup, so that the caller cannot find out which identities exist in groups that it has no access to.
-  if (identityGroup !== ROOT && !isWithin(group, identityGroup)) {
+  if (!(await canHaveRoles(ctx.db, identityUid, group))) {
     throw invalid(
       'identity_uid',
-      `an identity can have roles only in its own group and below; this one is in ${identityGroup}`,
+      `an identity can have roles only in its own group and below, and in organizations that it has created; this one is in ${identityGroup}`,
     );
   }
   const identity = await find(ctx.db.forShare, identities, identityUid);
