@@ -47,6 +47,7 @@ import { scimTokenOperations } from './iam/identity-providers/scim-tokens.ts';
 import { accessRequests } from './iam/joining/access-requests.ts';
 import { groupInviteOperations, groupInvites } from './iam/joining/group-invites.ts';
 import { joinGroupOperations } from './iam/joining/join-group.ts';
+import { updateGroupInviteOperations } from './iam/joining/update-group-invite.ts';
 import { roleBindingOperations } from './iam/roles/role-binding-operations.ts';
 import { roleBindings } from './iam/roles/role-bindings.ts';
 import { roleOperations, roles } from './iam/roles/roles.ts';
@@ -123,6 +124,7 @@ export function createOperations(
     ...scimTokenOperations(options.publicUrl),
     ...externalGroupRoleMappingOperations(engine),
     ...groupInviteOperations(engine),
+    ...updateGroupInviteOperations(engine),
     ...accountAssociationOperations(engine),
     ...termsOperations(engine),
     ...joinGroupOperations,

@@ -53,6 +53,8 @@ import { file_wharfinger_access_v1_access } from "./wharfinger/access/v1/access_
 import { file_wharfinger_access_v1_access_requests } from "./wharfinger/access/v1/access_requests_pb.js";
 import { file_wharfinger_events_v1_deliveries } from "./wharfinger/events/v1/deliveries_pb.js";
 import { file_wharfinger_events_v1_sinks } from "./wharfinger/events/v1/sinks_pb.js";
+import { file_wharfinger_iam_v1_external_group_role_mapping_updates } from "./wharfinger/iam/v1/external_group_role_mapping_updates_pb.js";
+import { file_wharfinger_iam_v1_group_invite_updates } from "./wharfinger/iam/v1/group_invite_updates_pb.js";
 import { file_wharfinger_iam_v1_identity_provider_states } from "./wharfinger/iam/v1/identity_provider_states_pb.js";
 import { file_wharfinger_iam_v1_server_identities } from "./wharfinger/iam/v1/server_identities_pb.js";
 import { file_wharfinger_iam_v1_sessions } from "./wharfinger/iam/v1/sessions_pb.js";
@@ -127,6 +129,8 @@ export const v1Files = [
 ];
 
 export const wharfingerFiles = [
+  file_wharfinger_iam_v1_external_group_role_mapping_updates,
+  file_wharfinger_iam_v1_group_invite_updates,
   file_wharfinger_iam_v1_identity_provider_states,
   file_wharfinger_iam_v1_server_identities,
   file_wharfinger_iam_v1_sessions,

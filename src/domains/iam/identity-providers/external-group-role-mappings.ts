@@ -1,12 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import { type FieldViolation, invalid } from '../../../base/errors.ts';
-import { isUid, isWithin, parentOf, parseUid, rootOf, type Uid } from '../../../base/uid.ts';
+import { isUid, isWithin, type ParentUid, parentOf, parseUid, rootOf, type Uid } from '../../../base/uid.ts';
 import {
   BatchDeleteExternalGroupRoleMappingsResponseSchema,
   type ExternalGroupRoleMapping,
   ExternalGroupRoleMappingSchema,
   ExternalGroupRoleMappingsService,
 } from '../../../contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
+import { ExternalGroupRoleMappingUpdatesService } from '../../../contract/gen/wharfinger/iam/v1/external_group_role_mapping_updates_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
 import { deleteTree, type ResourcesByKind } from '../../../resource/delete.ts';
 import type { Engine } from '../../../resource/engine.ts';
@@ -49,17 +50,33 @@ export const externalGroupRoleMappings = defineResource({
 
   async beforeCreate(ctx, mapping, { parent }) {
     mapping.identityProviderUid = parent;
-    mapping.scope ||= parentOf(parent);
-    if (!isUid(mapping.scope) || !isWithin(mapping.scope, parentOf(parent))) {
-      throw invalid('scope', `must be the uid of ${parentOf(parent)} or of a group below it`);
-    }
-    await requireAssignable(ctx, 'role_uid', mapping.roleUid, mapping.scope);
-    if (!(await find(ctx.db.forShare, groups, mapping.scope))) {
-      throw invalid('scope', `there is no group ${mapping.scope}`);
-    }
+    await requireValidMapping(ctx, mapping, parent);
+    return undefined;
+  },
+
+  /** As if the mapping were deleted and created again. */
+  async beforeUpdate(ctx, { message: before, parent }, mapping) {
+    await requireRoleRevocable(ctx, before.roleUid, scopeOf(before));
+    await requireValidMapping(ctx, mapping, parent);
     return undefined;
   },
 });
+
+/** Sets the default scope. Refuses a mapping that the caller cannot create in this identity provider. */
+async function requireValidMapping(
+  ctx: WriteContext,
+  mapping: ExternalGroupRoleMapping,
+  provider: ParentUid,
+): Promise<void> {
+  mapping.scope ||= parentOf(provider);
+  if (!isUid(mapping.scope) || !isWithin(mapping.scope, parentOf(provider))) {
+    throw invalid('scope', `must be the uid of ${parentOf(provider)} or of a group below it`);
+  }
+  await requireAssignable(ctx, 'role_uid', mapping.roleUid, mapping.scope);
+  if (!(await find(ctx.db.forShare, groups, mapping.scope))) {
+    throw invalid('scope', `there is no group ${mapping.scope}`);
+  }
+}
 
 function mappingProblems({ externalGroupId, roleUid }: ExternalGroupRoleMapping): FieldViolation[] {
   const found: FieldViolation[] = [];
@@ -86,7 +103,7 @@ export async function mappedRoles(
   return found.map(({ message }) => ({ group: scopeOf(message), roleUid: message.roleUid }));
 }
 
-/** The scope of a stored mapping, which is always a uid: it was checked at creation and cannot be changed. */
+/** The scope of a stored mapping, which is always a uid: it was checked when it was stored. */
 const scopeOf = ({ scope }: ExternalGroupRoleMapping): Uid => parseUid('scope', scope);
 
 /** Refuses a caller that could not create all mappings of `provider`: applying them to other tokens grants roles. */
@@ -115,6 +132,7 @@ const mappingsWithChecks: typeof externalGroupRoleMappings = {
 
 export const externalGroupRoleMappingOperations = (engine: Engine): Operations => ({
   ...standardOperations(engine, mappingsWithChecks, ExternalGroupRoleMappingsService),
+  ...standardOperations(engine, mappingsWithChecks, ExternalGroupRoleMappingUpdatesService),
   ...batchDelete(engine.kinds),
 });
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import { durationMs, timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
-import { denied, type FieldViolation } from '../../../base/errors.ts';
+import { denied, type FieldViolation, invalid } from '../../../base/errors.ts';
 import { newUid, parentOf, rootOf, suffixOf, type Uid } from '../../../base/uid.ts';
 import { capabilitySetOf, capabilityUnion, covers, NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
@@ -13,7 +13,13 @@ import {
 } from '../../../contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
 import { defineResource, type Stored } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import { type Operations, type ReadContext, type WriteContext, writeOperation } from '../../../resource/operation.ts';
+import {
+  type EventFacts,
+  type Operations,
+  type ReadContext,
+  type WriteContext,
+  writeOperation,
+} from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
 import { find, findByKey, findMessagesByUid } from '../../../resource/read.ts';
 import { createResource, standardOperations } from '../../../resource/standard-methods.ts';
@@ -49,9 +55,28 @@ export const groupInvites = defineResource({
     return undefined;
   },
 
+  /** As if the invite were deleted and created again by the caller, with the same code. */
+  async beforeUpdate(ctx, { message: before, parent, state }, invite, touched) {
+    if (invite.email !== before.email) throw invalid('email', CREATE_ANOTHER);
+    if (invite.singleUse !== before.singleUse) throw invalid('single_use', CREATE_ANOTHER);
+    await requireRoleRevocable(ctx, before.roleUid, parent);
+    await requireAssignable(ctx, 'role_uid', invite.roleUid, parent);
+    if (touched.has('ttl')) invite.expirationTime = timestampFromMs(ctx.now + ttlOf(invite));
+    delete invite.ttl;
+    return { ...state, creator: actorOf(ctx) };
+  },
+
   beforeDelete: (ctx, { message, parent }) => requireRoleRevocable(ctx, message.roleUid, parent),
   present: hydrateInvites,
 });
+
+const CREATE_ANOTHER = 'cannot be changed after creation; create another invite';
+
+/** The caller, as it is stored to check its access when the invite is used. */
+function actorOf({ caller: { uid, login } }: Pick<WriteContext, 'caller'>): Actor {
+  const provider = login?.provider;
+  return { uid, ...(provider && { provider }) };
+}
 
 const ttlOf = ({ ttl }: GroupInvite): number => (ttl ? durationMs(ttl) : 0);
 
@@ -89,21 +114,21 @@ export const groupInviteOperations = (engine: Engine): Operations => ({
 /** Creates an invite and adds its code. Only this response has the code: the database has a hash of its secret. */
 export async function createInvite(ctx: WriteContext, group: string, invite: GroupInvite): Promise<GroupInvite> {
   const secret = randomBytes(32).toString('base64url');
-  const { uid, login } = ctx.caller;
-  const provider = login?.provider;
-  const state = { secretHash: hashOf(secret).toString('hex'), creator: { uid, ...(provider && { provider }) } };
+  const state = { secretHash: hashOf(secret).toString('hex'), creator: actorOf(ctx) };
   const created = await createResource(ctx, groupInvites, invite, group, state);
   return Object.assign(created, { code: `${created.keyId}.${secret}` });
 }
 
 const createGroupInvite = writeOperation(GroupInvitesService.method.createGroupInvite, {
   run: (ctx, { parent, groupInvite = create(GroupInviteSchema) }) => createInvite(ctx, parent, groupInvite),
-  /** The event has the uid and the expiry of the invite, without its code and e-mail address. */
-  event(_ctx, _request, { uid, expirationTime }) {
-    const message = create(GroupInviteSchema, { uid, ...(expirationTime && { expirationTime }) });
-    return { subject: uid, extensions: { group: parentOf(uid) }, body: { schema: GroupInviteSchema, message } };
-  },
+  event: (_ctx, _request, invite) => inviteEvent(invite),
 });
+
+/** The event has the uid and the expiry of the invite, without its code and e-mail address. */
+export function inviteEvent({ uid, expirationTime }: GroupInvite): EventFacts {
+  const message = create(GroupInviteSchema, { uid, ...(expirationTime && { expirationTime }) });
+  return { subject: uid, extensions: { group: parentOf(uid) }, body: { schema: GroupInviteSchema, message } };
+}
 
 /** A hash without salt or stretching, because 256 random bits cannot be guessed. */
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
