@@ -16,6 +16,7 @@ const { method } = v1.SecurityAdvisory;
 const documentMapper = createMessageMapper(v1.DocumentSchema, DocumentSchema);
 const metadataMapper = createMessageMapper(v1.VulnerabilityMetadataSchema, VulnerabilityMetadataSchema, {
   renames: { severity: 'severities' },
+  onlyV2: ['aliases'],
 });
 
 export const advisoryOperations = (operations: Operations): Operations => ({

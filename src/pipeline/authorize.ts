@@ -2,6 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { denied, invalid } from '../base/errors.ts';
 import { parseUid, type Uid } from '../base/uid.ts';
 import type { Method } from '../contract/method.ts';
+import { builtinRole } from '../domains/iam/roles/builtin-roles.ts';
 import type { Caller } from '../resource/caller.ts';
 import { requireCapabilities, requireServerWide } from '../resource/require-capabilities.ts';
 
@@ -14,8 +15,15 @@ export function authorize(method: Method, caller: Caller, request: Message): voi
   if (method.unrestrictedToken && caller.isRestricted) {
     throw denied('a token that is restricted by scopes or capabilities cannot be used for this; send another one');
   }
-  if (method.access === 'scoped') requireCapabilities(method.capabilities, caller, scopeOf(method, request));
-  else if (method.access === 'server') requireServerWide(method.capabilities, caller);
+  if (method.access === 'scoped') {
+    const uid = scopeOf(method, request);
+    const role = caller.can(method.capabilities, uid) ? undefined : builtinRole(uid);
+    if (role) {
+      throw denied(`${role.name} is a built-in role, which no caller can change or delete; create a role of your own`);
+    }
+    requireCapabilities(method.capabilities, caller, uid);
+  }
+  if (method.access === 'server') requireServerWide(method.capabilities, caller);
 }
 
 function scopeOf(method: Method, request: Message): Uid {

@@ -89,7 +89,10 @@ onEveryDatabaseAndWire('advisories in v1', (fixture) => {
     const updated = await fixture.api.call(v1.update, update);
     assert.partialDeepStrictEqual(updated, update);
     assert.deepEqual([updated.artifactType, updated.componentName, updated.legacyAdvisoryID], ['', '', undefined]);
-    assert.deepEqual([updated.events, updated.advisoryId, updated.author], [made.events, made.advisoryId, made.author]);
+    assert.deepEqual([updated.events, updated.advisoryId, updated.author], [made.events, made.advisoryId, '']);
+    const byAnn = await fixture.api.call(v1.update, { ...update, author: 'ann' });
+    assert.equal(byAnn.author, 'ann');
+    assert.equal((await fixture.api.call(v1.update, update)).author, '', 'a PUT clears what it does not contain');
     const { deletedAt: _, ...undeleted } = await fixture.api.call(v1.update, { id: made.id, artifactName: 'openssl3' });
     assert.deepEqual((await list({ id: made.id }))[0], undeleted);
 

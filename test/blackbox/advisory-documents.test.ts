@@ -81,9 +81,16 @@ async function startServerWithAdvisories(database: Database) {
   const [open = '', closed = ''] = groups;
   await api.call(importAdvisories, { parent: open, advisories: PUBLIC });
   await api.call(importAdvisories, { parent: closed, advisories: PRIVATE });
-  const vulnerabilities = ['CVE-1-2', 'CVE-1-1', 'GHSA-1'].map((id) => ({ id, summary: `About ${id}` }));
+  const vulnerabilities = ['CVE-1-2', 'CVE-1-1', 'GHSA-1'].map((id) => ({
+    id,
+    summary: `About ${id}`,
+    aliases: id === 'CVE-1-2' ? ['GHSA-22', 'PYSEC-2'] : [],
+  }));
   await api.call(importVulnerabilities, { parent: open, vulnerabilities });
-  await api.call(importVulnerabilities, { parent: closed, vulnerabilities: [{ id: 'CVE-1-3', details: '# Secret' }] });
+  await api.call(importVulnerabilities, {
+    parent: closed,
+    vulnerabilities: [{ id: 'CVE-1-3', details: '# Secret', aliases: ['GHSA-33'] }],
+  });
   api.close();
   await first.stop();
   const server = await startServerOn(dataLocation, { env: { WHARF_PUBLIC_ADVISORY_GROUPS: open } });
@@ -246,6 +253,13 @@ for (const database of databases) {
         assert.deepEqual(await metadataIds({ ids: ['GHSA-1', 'CVE-1-2', 'GHSA-1', 'CVE-7-7'] }), ['CVE-1-2', 'GHSA-1']);
         assert.deepEqual(await metadataIds({ id: 'GHSA-1', ids: ['GHSA-1', 'CVE-1-2'] }), ['GHSA-1']);
         assert.deepEqual(await metadataIds({ id: 'GHSA-1', ids: ['CVE-1-2'] }), []);
+        assert.deepEqual(await metadataIds({ id: 'ghsa-22' }), ['CVE-1-2']);
+        assert.deepEqual(await metadataIds({ ids: ['PYSEC-2', 'GHSA-22', 'CVE-1-2', 'GHSA-1'] }), [
+          'CVE-1-2',
+          'GHSA-1',
+        ]);
+        assert.deepEqual(await metadataIds({ id: 'GHSA-33' }), [], 'the metadata of others');
+        assert.deepEqual(await metadataIds({ id: 'GHSA-33' }, owner), ['CVE-1-3']);
         assert.deepEqual(await metadataIds({ ids: ['CVE-1-3'] }), []);
         assert.deepEqual(await metadataIds({ ids: ['CVE-1-3'] }, owner), ['CVE-1-3']);
         const page = await anonymous.call(listVulnerabilityMetadata, { ids: ['GHSA-1', 'CVE-1-1'], pageSize: 1 });

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService, type Identity } from '../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { Identities } from '../../src/contract/gen/platform/iam/v1/identity.platform_pb.js';
 import { callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { startTestServer } from '../support/server.ts';
@@ -29,6 +30,11 @@ for (const database of databases) {
     };
 
     const created = await read();
+    assert.equal(created.lastSeenTime, undefined, 'it has never called');
+    const [v1] = (await api.call(Identities.method.list, { id: caller.uid })).items;
+    assert.deepEqual([v1?.id, v1?.lastSeen], [caller.uid, undefined]);
+    await useToken();
+    while ((await read()).lastSeenTime === undefined) await nextTurn();
     await waitForLastSeen(0);
     now = start + MINUTE;
     await useToken();
@@ -41,6 +47,7 @@ for (const database of databases) {
     await waitForLastSeen(2 * MINUTE);
     const after = await read();
     assert.deepEqual(after.updateTime, created.updateTime);
-    assert.deepEqual({ ...after, lastSeenTime: created.lastSeenTime }, created);
+    const { lastSeenTime: _, ...unchanged } = after;
+    assert.deepEqual(unchanged, created);
   });
 }

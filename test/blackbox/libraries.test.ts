@@ -92,6 +92,25 @@ onEveryDatabaseAndWire('libraries', (fixture) => {
     assert.deepEqual([slf4j.latestVersion, slf4j.versionCount], ['2.0.10', 2]);
   });
 
+  if (fixture.wire === 'REST') {
+    test('the uid in the path of versions can have its slashes as they are', async () => {
+      const { uid } = await find('Django');
+      const get = async (path: string) => {
+        const headers = { authorization: `Bearer ${fixture.server.token}` };
+        const response = await fetch(`${fixture.server.url}${path}/versions`, { headers });
+        return [response.status, await response.json()];
+      };
+      const encoded = await get(`/libraries/v2/artifacts/${encodeURIComponent(uid)}`);
+      assert.equal(encoded[0], 200);
+      assert.deepEqual(await get(`/libraries/v2/artifacts/${uid}`), encoded);
+      assert.deepEqual(await get(`/libraries/v2beta1/artifacts/${uid}`), encoded);
+      assert.equal((await get(`/libraries/v1/artifacts/${uid}`))[0], 200);
+      for (const path of ['a/b', `${uid}/x`, uid.toUpperCase()]) {
+        assert.equal((await get(`/libraries/v2/artifacts/${path}`))[0], 404, path);
+      }
+    });
+  }
+
   test('artifacts are listed by ecosystem in case-insensitive order of names, and counted', async () => {
     const python = await list({ ecosystems: [PYTHON] });
     assert.deepEqual(namesOf(python.artifacts), ['asgiref', 'Django', 'torch', 'zope.interface']);

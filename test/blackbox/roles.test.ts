@@ -7,6 +7,7 @@ import { Capability } from '../../src/contract/gen/capabilities/capabilities_pb.
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { RoleBindingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { type RoleSchema, RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import { Roles as V1Roles } from '../../src/contract/gen/platform/iam/v1/role.platform_pb.js';
 import { builtinRoles } from '../../src/domains/iam/roles/builtin-roles.ts';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { builtinRoleUid, callerWithoutRole, callerWithRole } from '../support/callers.ts';
@@ -54,7 +55,13 @@ onEveryDatabaseAndWire('roles', (fixture) => {
   test('built-in roles cannot be updated or deleted', async () => {
     const uid = builtinRoleUid('viewer');
     await rejects(fixture.api.call(updateRole, { role: { uid, name: 'mine' } }), Code.PERMISSION_DENIED);
-    await rejects(fixture.api.call(deleteRole, { uid }), Code.PERMISSION_DENIED);
+    for (const id of ['v2', 'v2beta1'].map((version) => `chainguard.platform.iam.${version}.RolesService/DeleteRole`)) {
+      const refused = fixture.api.call(deleteRole, { uid }, { token: fixture.server.token, id });
+      const { message } = await rejects(refused, Code.PERMISSION_DENIED);
+      assert.match(message, /viewer is a built-in role, which no caller can change or delete; create a role/);
+    }
+    const v1 = await rejects(fixture.api.call(V1Roles.method.delete, { id: uid }), Code.PERMISSION_DENIED);
+    assert.match(v1.message, /viewer is a built-in role/);
     assert.equal((await fixture.api.call(getRole, { uid })).name, 'viewer');
   });
 

@@ -13,7 +13,7 @@ import {
 } from '../../src/contract/gen/platform/registry/v1/vulnerabilities.platform_pb.js';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
-import { insertManifest, OCI_INDEX, withStore } from '../support/images.ts';
+import { insertImage, insertManifest, OCI_INDEX, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 import { newScannedRepo, type ScannedRepo } from '../support/scanned-repo.ts';
 import { grypeReport, trivyReport } from '../support/scans.ts';
@@ -183,6 +183,25 @@ onEveryDatabaseAndWire('v1 reports', (fixture) => {
       ['03', all],
       ['04', all],
     ]);
+  });
+
+  test('a repo with more than 100 tags is counted', async () => {
+    const many = await newScannedRepo(fixture);
+    const names = Array.from({ length: 130 }, (_, i) => `v${i}`);
+    const { digest } = await withStore(fixture.server, async (store) => {
+      const now = Date.parse('2026-08-01T08:00:00Z');
+      let image = await insertImage(store, many.uid, 'v0', { content: 'many', now });
+      for (const tag of names) image = await insertImage(store, many.uid, tag, { content: 'many', now });
+      return image;
+    });
+    await many.importScan(digest, { findings: [{ id: 'CVE-2026-9', severity: 'Low' }], time: '2026-08-01T09:00:00Z' });
+    const period = { from: at('2026-08-01T00:00:00Z'), to: at('2026-08-30T00:00:00Z') };
+    for (const method of [listVulnCountReports, listCumulativeVulnCountReports]) {
+      const { items } = await fixture.api.call(method, { repo: many.uid, ...period });
+      assert.equal(items.length, 130 * 30);
+      assert.deepEqual(new Set(items.map(({ tag }) => tag)), new Set(names));
+      assert.ok(items.every(({ cveIds }) => cveIds.join() === 'CVE-2026-9'));
+    }
   });
 
   test('resolved vulnerabilities are the same as in v2', async () => {

@@ -21,6 +21,7 @@ const additions = [
   'registry.v2.RepoReadme.create_time',
   'registry.v2.RepoReadme.update_time',
   'vulnerabilities.v2.AdvisoryEvent.update_time',
+  'advisory.v2.VulnerabilityMetadata.aliases',
   'events.v2.Subscription.create_time',
   'events.v2.Subscription.update_time',
   ...['ListDocuments', 'ListResolvedVulnsReports'].flatMap((method) => [

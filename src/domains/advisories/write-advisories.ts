@@ -44,8 +44,7 @@ export async function updateAdvisory(ctx: WriteContext, advisory: Advisory): Pro
   if (advisory.advisoryId !== '' && advisory.advisoryId !== advisoryId) {
     throw invalid('advisory_id', 'cannot be changed after creation');
   }
-  const author = advisory.author || before.message.author;
-  const after = { ...advisory, uid, advisoryId, author, createTime, updateTime, severities, events } as Advisory;
+  const after = { ...advisory, uid, advisoryId, createTime, updateTime, severities, events } as Advisory;
   refuse(advisoryProblems(after));
   return store(ctx, before, after);
 }
@@ -73,7 +72,7 @@ export async function updateEvent(ctx: WriteContext, replacement: AdvisoryEvent)
   if (!stored) throw notFound('advisory event', uid);
   const createTime = timestampFromMs(timeOf(replacement.createTime ? replacement : stored));
   const times = { createTime, ...(stored.updateTime && { updateTime: stored.updateTime }) };
-  const event = { ...withDefaultAuthors(ctx, replacement), uid, ...times };
+  const event = { ...withReview(ctx, replacement), uid, ...times };
   if (equals(AdvisoryEventSchema, event, stored)) return stored;
   if (isReviewed(event)) requireCanReview(ctx.caller, uid);
   const changed = { ...event, updateTime: timestampFromMs(ctx.now) };
@@ -112,14 +111,15 @@ async function store(
 function newEvent(ctx: WriteContext, advisory: Uid, event: AdvisoryEvent): AdvisoryEvent {
   const time = timestampFromMs(ctx.now);
   const createTime = event.createTime ? timestampFromMs(timeOf(event)) : time;
-  return { ...withDefaultAuthors(ctx, event), uid: newUid(advisory), createTime, updateTime: time };
+  const author = event.author || ctx.caller.uid;
+  return { ...withReview(ctx, event), author, uid: newUid(advisory), createTime, updateTime: time };
 }
 
-/** Sets the caller as author and reviewer where the event names none. */
-function withDefaultAuthors({ caller }: WriteContext, event: AdvisoryEvent): AdvisoryEvent {
+/** Sets the caller as the reviewer of a reviewed event that names none. */
+function withReview({ caller }: WriteContext, event: AdvisoryEvent): AdvisoryEvent {
   const reviewState = event.reviewState || ReviewState.PENDING;
   const reviewer = event.reviewer || (isReviewed(event) ? caller.uid : '');
-  return { ...event, author: event.author || caller.uid, reviewer, reviewState };
+  return { ...event, reviewer, reviewState };
 }
 
 const oldestFirst = (events: readonly AdvisoryEvent[]): AdvisoryEvent[] =>

@@ -19,8 +19,13 @@ export interface DayCount {
   readonly vulnerabilities: readonly Vulnerability[];
 }
 
-/** Each count contains the ids of all its vulnerabilities. */
-const MAX_COUNTS = 2000;
+/** The most pairs of a tag and a day that a request can ask for. */
+const MAX_COUNTS = 200_000;
+const MAX_TAGS = 10_000;
+/** Each count contains the ids of all its vulnerabilities, so their number limits the size of the response. */
+const MAX_IDS = 500_000;
+/** Timelines are read for some tags at a time, so that no step takes long. */
+const COUNTS_PER_READ = 2000;
 
 /**
  * The vulnerabilities of tags at the end of each day. Days without a report are left out. With `cumulative`, a day has
@@ -33,7 +38,7 @@ export async function computeDayCounts(
   cumulative: boolean,
 ): Promise<DayCount[]> {
   const { days } = periodOf(period, ctx.now);
-  const found = await findTags(ctx, queries);
+  const found = await findTags(ctx, queries, MAX_TAGS);
   const tags = found.reduce((sum, { names }) => sum + names.length, 0);
   if (tags * days.length > MAX_COUNTS) {
     throw invalid(
@@ -44,19 +49,32 @@ export async function computeDayCounts(
 
   const counts: DayCount[] = [];
   const slices = startSlices();
-  for (const { requestedRepo, repo, names } of found) {
+  let ids = 0;
+  const tagsPerRead = Math.max(1, Math.floor(COUNTS_PER_READ / days.length));
+  const reads = found.flatMap(({ names, ...rest }) =>
+    Array.from({ length: Math.ceil(names.length / tagsPerRead) }, (_, at) => ({
+      ...rest,
+      names: names.slice(at * tagsPerRead, (at + 1) * tagsPerRead),
+    })),
+  );
+  for (const { requestedRepo, repo, names } of reads) {
+    if (slices.isOver()) await slices.next();
     const timelines = await readTimelines(ctx.db, repo, names, days.map(endOfDay));
     const digests = new Set(timelines.flatMap(({ snapshots }) => snapshots.flatMap((each) => each?.digest ?? [])));
     const sizes = await findImageSizes(ctx.db, repo, [...digests]);
     for (const { tag, snapshots } of timelines) {
       for (const [i, { digest, vulnerabilities }] of await dailyVulnerabilities(snapshots, cumulative, slices)) {
         const size = sizes.get(digest) ?? 0;
+        ids += vulnerabilities.length;
+        if (ids > MAX_IDS) throw invalid(period.fields.to, TOO_MANY_IDS);
         counts.push({ repo: requestedRepo, tag, date: days[i] ?? 0, size, vulnerabilities });
       }
     }
   }
   return counts;
 }
+
+const TOO_MANY_IDS = `the counts contain more than ${MAX_IDS} ids of vulnerabilities; request fewer tags or days`;
 
 interface DayVulnerabilities {
   readonly digest: string;

@@ -24,13 +24,17 @@ export interface FoundTags {
   readonly names: readonly string[];
 }
 
-/** For each tag, its history and reports are read. */
+/** The most tags of a request, unless the method allows more. For each tag, its history and reports are read. */
 const MAX_TAGS = 100;
 
 /** Finds the tags of repos. Repos that do not exist or that the caller does not reach are left out. */
-export async function findTags(ctx: ReadContext, queries: readonly TagQuery[]): Promise<FoundTags[]> {
+export async function findTags(
+  ctx: ReadContext,
+  queries: readonly TagQuery[],
+  maxTags = MAX_TAGS,
+): Promise<FoundTags[]> {
   const found: FoundTags[] = [];
-  let remaining = MAX_TAGS;
+  let remaining = maxTags;
   const slices = startSlices();
   for (const { repo: requestedRepo, tags, fields } of queries) {
     // Reads of SQLite are synchronous, and a request may name thousands of repos.
@@ -42,7 +46,7 @@ export async function findTags(ctx: ReadContext, queries: readonly TagQuery[]): 
     const names = tags.length > 0 ? [...new Set(tags)] : await listTagNames(ctx.db, repo, { limit: remaining + 1 });
     remaining -= names.length;
     if (remaining < 0)
-      throw invalid(fields.repo, `a request can cover at most ${MAX_TAGS} tags; name the tags that you need`);
+      throw invalid(fields.repo, `a request can cover at most ${maxTags} tags; name the tags that you need`);
     found.push({ requestedRepo, repo, names });
   }
   return found;

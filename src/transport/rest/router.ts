@@ -1,4 +1,5 @@
 import { invalid } from '../../base/errors.ts';
+import { isUid } from '../../base/uid.ts';
 import type { Method, Route, Verb } from '../../contract/method.ts';
 import type { Capture, Template } from './path-template.ts';
 import { capturesOf, compareSpecificity, matchesTemplate, parseTemplate } from './path-template.ts';
@@ -30,6 +31,8 @@ interface Entry {
   readonly method: Method;
   readonly route: Route;
   readonly template: Template;
+  /** Whether the variable must be a uid. */
+  readonly isUidOnly?: boolean;
 }
 
 /**
@@ -51,6 +54,8 @@ export function createRouter(methods: readonly Method[]): Router {
       const template = parseTemplate(route.template);
       const { entries } = nodeFor(root, template);
       entries.push({ method, route, template });
+      const forUid = templateForUid(template);
+      if (forUid) entries.push({ method, route, template: forUid, isUidOnly: true });
       entries.sort((a, b) => compareSpecificity(a.template, b.template));
       customVerbs.add(template.customVerb);
     }
@@ -90,13 +95,26 @@ function find(root: Node, path: SplitPath, customVerb: string | undefined, verb:
   // A template with more leading literals is more specific.
   for (let depth = trail.length - 1; depth >= 0; depth--) {
     for (const entry of (trail[depth] as Node).entries) {
-      if (entry.template.customVerb !== customVerb || !matchesTemplate(entry.template, path.segments)) continue;
+      if (entry.template.customVerb !== customVerb || !matches(entry, path.segments)) continue;
       if (entry.route.verb === verb) return matchedRoute(entry, path);
       allow.add(entry.route.verb);
     }
   }
   throwPathProblem(path, []);
   return allow.size === 0 ? { kind: 'no match' } : { kind: 'verb not allowed', allow: [...allow] };
+}
+
+function matches({ template, isUidOnly }: Entry, path: readonly string[]): boolean {
+  if (!matchesTemplate(template, path)) return false;
+  return !isUidOnly || capturesOf(template, path).every(({ from, to }) => isUid(path.slice(from, to).join('/')));
+}
+
+/** The template that also matches a uid with its slashes, where the only variable of `template` is one segment. */
+function templateForUid({ segments, variables, many, customVerb }: Template): Template | undefined {
+  const [variable, another] = variables;
+  if (!variable || another || many >= 0) return undefined;
+  const spread = segments.map((segment) => (segment.kind === 'one' ? { ...segment, kind: 'many' as const } : segment));
+  return { segments: spread, variables, many: variable.at, customVerb };
 }
 
 function matchedRoute({ method, route, template }: Entry, path: SplitPath): MatchedRoute {

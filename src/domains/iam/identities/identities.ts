@@ -7,13 +7,21 @@ import { parentOf, ROOT, rootOf, type Uid } from '../../../base/uid.ts';
 import { NO_CAPABILITIES } from '../../../contract/capabilities.ts';
 import { Capability } from '../../../contract/gen/capabilities/capabilities_pb.js';
 import {
+  type CreateIdentityRequest,
   IdentitiesService,
   type Identity,
   IdentitySchema,
 } from '../../../contract/gen/chainguard/platform/iam/v2/identities_pb.js';
+import { methodId } from '../../../contract/method.ts';
 import { defineResource, type Resource, type Rule } from '../../../resource/definition.ts';
 import type { Engine } from '../../../resource/engine.ts';
-import { type Operations, type WriteContext, warn } from '../../../resource/operation.ts';
+import {
+  type Operations,
+  type WriteContext,
+  type WriteHandlers,
+  warn,
+  writeOperation,
+} from '../../../resource/operation.ts';
 import { areReferringBelow, findReferring, findUidsReferringAny } from '../../../resource/read.ts';
 import { holdsServerWide } from '../../../resource/require-capabilities.ts';
 import * as rules from '../../../resource/rules.ts';
@@ -66,7 +74,6 @@ export const identities = defineResource({
     warnAbout(ctx, identity);
     await requireWithinQuotas(db, identity, parent);
     setDefaultExpiry(identity.relationship, now);
-    identity.lastSeenTime = timestampFromMs(now);
     return undefined;
   },
 
@@ -103,7 +110,9 @@ export interface IdentityOptions {
 }
 
 export function identityOperations(engine: Engine, { allowPrivateIssuers }: IdentityOptions): Operations {
-  if (allowPrivateIssuers) return standardOperations(engine, identities, IdentitiesService);
+  const operationsOf = (resource: Resource<typeof IdentitySchema>): Operations =>
+    withLastSeenOfCreation(standardOperations(engine, resource, IdentitiesService));
+  if (allowPrivateIssuers) return operationsOf(identities);
   const refusePrivateIssuer = ({ relationship }: Identity): void => {
     if (relationship.case === 'claimMatch') refuse(privateIssuerProblems(relationship.value));
   };
@@ -118,7 +127,27 @@ export function identityOperations(engine: Engine, { allowPrivateIssuers }: Iden
       return identities.beforeUpdate?.(ctx, before, identity, touched);
     },
   };
-  return standardOperations(engine, resource, IdentitiesService);
+  return operationsOf(resource);
+}
+
+/**
+ * Adds `last_seen_time` to the response of a create, as the specification requires. It is not stored: an identity that
+ * has never called has none.
+ */
+function withLastSeenOfCreation(operations: Operations): Operations {
+  const { createIdentity } = IdentitiesService.method;
+  const operation = operations[methodId(createIdentity)];
+  if (operation?.mode !== 'write') throw new Error('CreateIdentity is not a write operation');
+  return {
+    ...operations,
+    ...writeOperation<typeof createIdentity, unknown>(createIdentity, {
+      ...operation,
+      async run(ctx, request, prepared) {
+        const identity = (await operation.run(ctx, request, prepared)) as Identity;
+        return { ...identity, lastSeenTime: timestampFromMs(ctx.now) };
+      },
+    } as WriteHandlers<CreateIdentityRequest, Identity, unknown>),
+  };
 }
 
 function warnAbout(ctx: WriteContext, { relationship }: Identity): void {

@@ -247,14 +247,14 @@ export declare const DocumentEventSchema: GenMessage<DocumentEvent>;
  */
 export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platform.advisory.v2.ListVulnerabilityMetadataRequest"> & {
   /**
-   * Only the metadata of the vulnerability with this id.
+   * Only the metadata of the vulnerability with this id or alias.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Only the metadata of the vulnerabilities with these ids. At most 1000 different ids, in upper
+   * Only the metadata of the vulnerabilities with these ids or aliases. At most 1000 different ids, in upper
    * or lower case.
    *
    * @generated from field: repeated string ids = 2;
@@ -373,6 +373,13 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity severities = 5;
    */
   severities: Severity[];
+
+  /**
+   * Other ids of the vulnerability. An extension to the original API.
+   *
+   * @generated from field: repeated string aliases = 1011;
+   */
+  aliases: string[];
 };
 
 /**

@@ -58,8 +58,8 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
   company: string;
 
   /**
-   * The time of the last call, with a precision of one minute. Before the first call, it is the
-   * time of creation.
+   * The time of the last call, with a precision of one minute. Absent before the first call, except
+   * in the response to the creation, where it is the time of creation.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 8;
    */

@@ -247,8 +247,7 @@ export declare const ListArtifactsResponseSchema: GenMessage<ListArtifactsRespon
  */
 export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.libraries.v2.ListArtifactVersionsRequest"> & {
   /**
-   * The uid of the artifact, or the last part of the uid. In a URL path, its slashes must be sent
-   * as %2F.
+   * The uid of the artifact, or the last part of the uid.
    *
    * @generated from field: string artifact_id = 1;
    */
