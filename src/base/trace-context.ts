@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /*
  * The headers `traceparent` and `tracestate` of the W3C recommendation Trace Context (level 1), by which requests of
  * several servers become one trace.
@@ -43,6 +45,14 @@ export const traceHeaders = (context: TraceContext): Record<string, string> => (
   traceparent: formatTraceparent(context),
   ...(context.tracestate !== undefined && { tracestate: context.tracestate }),
 });
+
+/** The headers of a new trace, which this server does not record. */
+export const newTraceHeaders = (): Record<string, string> =>
+  traceHeaders({
+    traceId: randomBytes(16).toString('hex'),
+    spanId: randomBytes(8).toString('hex'),
+    isSampled: false,
+  });
 
 const MAX_TRACESTATE = 512;
 const MAX_MEMBERS = 32;

@@ -1,7 +1,8 @@
-import { create, type DescMethodUnary, isMessage, type Message } from '@bufbuild/protobuf';
+import { create, type DescMethodUnary, type Message } from '@bufbuild/protobuf';
 import { methodId } from '../contract/method.ts';
 import { type EventFacts, type Operations, readOperation, writeOperation } from '../resource/operation.ts';
 import { refuse, validate } from '../resource/validate.ts';
+import { convertEventBodies, createEventBodyConverter } from './event-body.ts';
 import { createMessageMapper } from './message-mapper.ts';
 import { createViolationRenamer, type V1FieldNames } from './rename-violations.ts';
 import {
@@ -14,7 +15,8 @@ import {
 
 /*
  * A v1 method is an adapter over a v2 operation. The adapter maps the v1 request to a v2 request, runs the operation, and
- * maps the response and the event back to v1. Validation and storage are implemented in v2 only.
+ * maps the response back to v1. Validation and storage are implemented in v2 only. Both methods emit the same event, with
+ * a body of v1 (see event-body.ts), so the adapter of a write also replaces the operation of the v2 method.
  *
  * The adapters of a resource:
  *
@@ -46,7 +48,7 @@ export interface MethodMapping<V1 extends DescMethodUnary, V2 extends DescMethod
   response?(response: ResponseOf<V2>, request: RequestOf<V1>): ResponseInitOf<V1>;
   /** For the violations that v2 reports. */
   readonly v1FieldNames?: V1FieldNames;
-  /** Changes the v1 event where it differs from the v2 event in more than the message type of its body. */
+  /** Changes the event of a call of v1, where it differs from that of a call of v2. */
   event?(facts: EventFacts, response: ResponseOf<V1>): EventFacts;
 }
 
@@ -66,7 +68,7 @@ export function adaptByRenames<V1 extends DescMethodUnary, V2 extends DescMethod
   });
 }
 
-/** Implements the v1 method by the v2 method. */
+/** Implements the v1 method by the v2 method. Returns also the v2 operation, with the event that both emit. */
 export function adapt<V1 extends DescMethodUnary, V2 extends DescMethodUnary>(
   operations: Operations,
   v1: V1,
@@ -94,7 +96,10 @@ export function adapt<V1 extends DescMethodUnary, V2 extends DescMethodUnary>(
   };
   /** The v2 request and response by the v1 response. `run` records them for `event`. */
   const v2Calls = new WeakMap<Message, { readonly request: RequestOf<V2>; readonly response: ResponseOf<V2> }>();
-  return writeOperation<V1, unknown>(v1, {
+  // No mapping of a method with an event reads the request, which does not exist for a call of v2.
+  const noRequest = create(v1.input) as RequestOf<V1>;
+  const toEventBody = createEventBodyConverter(v1, v2, (body) => toV1Response(body as ResponseOf<V2>, noRequest));
+  const v1Operation = writeOperation<V1, unknown>(v1, {
     appendOnly,
     ...(prepare && { prepare: (ctx, request) => renameViolations(() => prepare(ctx, toValidV2Request(request))) }),
     run: (ctx, request, prepared) =>
@@ -106,21 +111,16 @@ export function adapt<V1 extends DescMethodUnary, V2 extends DescMethodUnary>(
         return response;
       }),
     ...(event && {
-      event(ctx, request, response) {
+      event(ctx, _request, response) {
         const v2Call = v2Calls.get(response);
         if (!v2Call) throw new Error(`${methodId(v1)}: the event was requested before the operation ran`);
         const { body, ...facts } = event(ctx, v2Call.request, v2Call.response);
-        const v1Facts = { ...facts, body: body && toV1Body(body.message, request) };
+        const v1Facts = { ...facts, body: body && toEventBody(body, v2Call.response) };
         return mapping.event?.(v1Facts, response) ?? v1Facts;
       },
     }),
   });
-
-  /** The body of a delete event is the request. Any other body is the response, without the secrets that v2 removed. */
-  function toV1Body(message: Message, request: RequestOf<V1>): EventFacts['body'] {
-    if (isMessage(message, v2.input)) return { schema: v1.input, message: request };
-    return { schema: v1.output, message: toV1Response(message as ResponseOf<V2>, request) };
-  }
+  return { ...v1Operation, ...convertEventBodies(operations, v2, toEventBody) };
 }
 
 /**

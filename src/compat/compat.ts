@@ -14,9 +14,16 @@ export interface CompatOptions extends RegistryOptions {
   readonly pageTokens: PageTokens;
 }
 
-/** The operations of v1 and v2beta1, for clients that do not use v2 yet. They are adapters over the v2 operations. */
-export const createCompatOperations = (operations: Operations, options: CompatOptions): Operations => ({
-  ...v2beta1Operations(operations),
+/**
+ * The operations of v1 and v2beta1, for clients that do not use v2 yet. They are adapters over the v2 operations. The
+ * result also has the v2 operations that emit the events of v1.
+ */
+export function createCompatOperations(operations: Operations, options: CompatOptions): Operations {
+  const v1Operations = createV1Operations(operations, options);
+  return { ...v1Operations, ...v2beta1Operations({ ...operations, ...v1Operations }) };
+}
+
+const createV1Operations = (operations: Operations, options: CompatOptions): Operations => ({
   ...advisoryOperations(operations),
   ...vulnerabilityOperations(operations),
   ...eventOperations(operations),

@@ -36,6 +36,5 @@ export const eventOperations = (operations: Operations): Operations => ({
   ...adapt(operations, v1.delete, v2.deleteSubscription, {
     request: ({ id }) => ({ uid: id }),
     v1FieldNames: { uid: 'id' },
-    event: (facts) => ({ ...facts, body: undefined }),
   }),
 });

@@ -4,6 +4,7 @@ import type { HttpRule } from './gen/google/api/http_pb.js';
 import { type Access, Audience, type Event } from './gen/wharfinger/options/v1/options_pb.js';
 import { DEFAULT_MAX_VALUES, type EventSpec, type Method, methodId, type Route, type Verb } from './method.ts';
 import { fieldOptions, methodOptions } from './options.ts';
+import { versionOf } from './version.ts';
 
 /** Every file whose services are served over REST and gRPC. */
 export const files: readonly DescFile[] = [...v2Files, ...v1Files, ...wharfingerFiles];
@@ -47,7 +48,7 @@ function readMethod(desc: DescMethod): Method {
     id,
     domain: domainOf(desc.parent.file),
     desc,
-    isV1: V1_PACKAGE.test(desc.parent.file.proto.package),
+    isV1: versionOf({ id }) === 'v1',
     routes: bindingsOf(http).map((binding) => {
       const route = readRoute(binding);
       if (route === undefined) throw incomplete('has a google.api.http binding with a verb that is not supported');
@@ -63,9 +64,6 @@ function readMethod(desc: DescMethod): Method {
     maxValues: requestLimits?.maxValues || DEFAULT_MAX_VALUES,
   };
 }
-
-/** Most packages of v1 have no version. */
-const V1_PACKAGE = /^chainguard\.platform\.\w+(?:\.v1)?$/;
 
 /** Methods of v1 that are served over gRPC only. */
 const methodsWithoutRoute: ReadonlySet<string> = new Set(['chainguard.platform.iam.GroupInvites/CreateWithGroup']);

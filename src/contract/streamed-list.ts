@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import type { MaybePromise } from '../base/maybe-promise.ts';
-import { encodeJson, type UnsetFields } from './json/encode.ts';
+import { encodeJson, type ResponseForm } from './json/encode.ts';
 import { encodeJsonInSlices } from './json/encode-slices.ts';
 import { isLarge } from './large-message.ts';
 
@@ -24,7 +24,7 @@ export interface ListJsonStream {
   end(part: Message): Promise<string>;
 }
 
-export function streamListJson(desc: DescMessage, list: DescField, unset: UnsetFields = 'omitted'): ListJsonStream {
+export function streamListJson(desc: DescMessage, list: DescField, form: ResponseForm = 'v2'): ListJsonStream {
   const head = `{"${list.jsonName}":[`;
   const tail = ']}';
   let separator = head;
@@ -34,8 +34,8 @@ export function streamListJson(desc: DescMessage, list: DescField, unset: UnsetF
     const start = separator;
     separator = ',';
     const itemsIn = (text: string): string => start + text.slice(head.length, -tail.length);
-    if (isLarge(desc, part)) return encodeJsonInSlices(desc, part, unset).then(itemsIn);
-    return itemsIn(encodeJson(desc, part, unset));
+    if (isLarge(desc, part)) return encodeJsonInSlices(desc, part, form).then(itemsIn);
+    return itemsIn(encodeJson(desc, part, form));
   };
   return {
     next,

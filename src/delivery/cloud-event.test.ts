@@ -14,8 +14,12 @@ const row: EventRow = {
   body_type: null,
   body: null,
 };
-const headersOf = (override: { subject?: string }, sink = 'https://example.com/') =>
-  cloudEventHeaders({ ...row, ...override }, { source: 'https://wharf.example.com', subscription: 's', sink });
+const publicUrl = 'https://wharf.example.com:8443/prefix';
+const headersOf = (
+  override: { subject?: string; extensions?: string; actor?: string },
+  sink = 'https://example.com/',
+  url = publicUrl,
+) => cloudEventHeaders({ ...row, ...override }, { publicUrl: url, subscription: 's', sink });
 
 test('empty attributes are omitted', () => {
   const { 'ce-subject': subject, 'ce-group': group, 'ce-bodytype': bodyType, 'ce-time': time } = headersOf({});
@@ -32,4 +36,21 @@ test('attributes are escaped for headers', () => {
     assert.equal(headersOf({ subject: value })['ce-subject'], expected);
     assert.equal(headersOf({}, value)['ce-chainguarddev1webhook'], expected);
   }
+});
+
+test('the source is the URL of the collection, and for the registry its host name', () => {
+  const sourceOf = (source: string, url?: string) =>
+    headersOf({ extensions: JSON.stringify({ group: 'g', source }) }, 'https://example.com/', url)['ce-source'];
+  assert.equal(sourceOf('/iam/v1/groups'), `${publicUrl}/iam/v1/groups`);
+  assert.equal(sourceOf('registry'), 'wharf.example.com');
+  assert.equal(sourceOf('registry', 'http://[::1]:8080'), '//[::1]');
+});
+
+test('an event of an earlier release has the URL of the server as its source', () => {
+  assert.equal(headersOf({})['ce-source'], publicUrl);
+});
+
+test('the identity that acted is an attribute', () => {
+  assert.equal(headersOf({ actor: '{"subject":"i","act":{"iss":"x"}}' })['ce-actor'], 'i');
+  assert.equal(headersOf({})['ce-actor'], undefined);
 });

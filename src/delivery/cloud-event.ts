@@ -1,3 +1,4 @@
+import { REGISTRY_SOURCE } from '../contract/event-source.ts';
 import type { Row } from '../store/store.ts';
 
 /** The columns of an event in the outbox that a delivery needs. */
@@ -20,7 +21,7 @@ export const EVENT_COLUMNS =
 /** The attributes of a delivered event that are not in the outbox. */
 export interface DeliveryAttributes {
   /** The URL of this server. */
-  readonly source: string;
+  readonly publicUrl: string;
   readonly subscription: string;
   readonly sink: string;
 }
@@ -28,17 +29,19 @@ export interface DeliveryAttributes {
 /** Returns the headers of a CloudEvent in the binary mode of its HTTP binding. */
 export function cloudEventHeaders(
   event: EventRow,
-  { source, subscription, sink }: DeliveryAttributes,
+  { publicUrl, subscription, sink }: DeliveryAttributes,
 ): Record<string, string> {
+  const { source, ...extensions } = JSON.parse(event.extensions) as Record<string, string>;
   const attributes: Record<string, string> = {
-    ...(JSON.parse(event.extensions) as Record<string, string>),
+    ...extensions,
     specversion: '1.0',
     id: event.event_id,
     type: event.type,
-    source,
+    source: sourceUrl(publicUrl, source),
     subject: event.subject,
     time: new Date(event.time).toISOString(),
     audience: event.audience,
+    actor: event.actor === null ? '' : ((JSON.parse(event.actor) as { subject?: string }).subject ?? ''),
     bodytype: event.body_type ?? '',
     chainguarddev1delivery: 'webhook',
     chainguarddev1webhook: sink,
@@ -50,6 +53,18 @@ export function cloudEventHeaders(
     'content-type': 'application/json',
     ...Object.fromEntries(present.map(([name, value]) => [`ce-${name}`, headerValue(value)])),
   };
+}
+
+/**
+ * The URL of the collection that was called. The registry has its host name instead, which existing receivers expect.
+ * Events that no call has caused, and those of earlier releases, have the URL of the server.
+ */
+function sourceUrl(publicUrl: string, source: string | undefined): string {
+  if (source === undefined) return publicUrl;
+  if (source !== REGISTRY_SOURCE) return `${publicUrl}${source}`;
+  const { hostname } = new URL(publicUrl);
+  // The address `[::1]` alone is not a URI reference.
+  return hostname.startsWith('[') ? `//${hostname}` : hostname;
 }
 
 /** Returns the data of an event: the actor and the changed resource. Both are stored as JSON. */

@@ -232,7 +232,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       time: now,
       audience: 'customer',
       extensions: { group },
-      body: { type: SinkSchema.typeName, json: encodeJson(SinkSchema, toSinkMessage(subscription, row)) },
+      body: { type: SinkSchema.typeName, json: encodeJson(SinkSchema, toSinkMessage(subscription, row), 'event') },
     });
   }
 

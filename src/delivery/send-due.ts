@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
+import { newTraceHeaders } from '../base/trace-context.ts';
 import type { Tracing } from '../base/tracing.ts';
 import { type ParentUid, parentOf } from '../base/uid.ts';
 import { subscriptions } from '../domains/events/subscriptions.ts';
@@ -175,7 +176,8 @@ async function attempt(
   try {
     const send = (added: Readonly<Record<string, string>>) =>
       target.connection.send('POST', { ...headers, ...added }, body, cancelling);
-    const response = await (tracing ? traceAttempt(tracing, target, event, send) : send({}));
+    // Existing receivers expect a trace context, also from a server that exports no traces.
+    const response = await (tracing ? traceAttempt(tracing, target, event, send) : send(newTraceHeaders()));
     status = response.status;
     if (status < 200 || status >= 300) error = `it answered with status ${status}`;
     retryAfter = error === undefined ? 0 : readRetryAfter(response.headers['retry-after'], clock());
@@ -209,7 +211,7 @@ async function headersOf(
     lifetimeMs: TOKEN_MS,
   });
   return {
-    ...cloudEventHeaders(event, { source: publicUrl, subscription, sink }),
+    ...cloudEventHeaders(event, { publicUrl, subscription, sink }),
     ...signatureHeaders({ id: event.event_id, now, body }, secrets),
     authorization: `Bearer ${token}`,
     ...(origin !== undefined && { origin }),

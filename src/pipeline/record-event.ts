@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { traceHeaders } from '../base/trace-context.ts';
 import { currentSpan } from '../base/tracing.ts';
+import { eventSource } from '../contract/event-source.ts';
 import { encodeJson } from '../contract/json/encode.ts';
 import type { CallContext, EventFacts } from '../resource/operation.ts';
 import { appendEvent, type OutboxEvent } from '../store/outbox.ts';
@@ -28,6 +29,7 @@ export function outboxEvent(ctx: CallContext, facts: AnyEventFacts | undefined):
   return {
     id: randomUUID(),
     type: event.type,
+    source: eventSource(ctx.method),
     subject,
     scope: extensions.group ?? '',
     time: ctx.now,
@@ -45,4 +47,4 @@ function withTrace(extensions: Record<string, string>): Record<string, string> {
 }
 
 const bodyOf = (body: NonNullable<AnyEventFacts['body']>): OutboxEvent['body'] =>
-  'json' in body ? body : { type: body.schema.typeName, json: encodeJson(body.schema, body.message) };
+  'json' in body ? body : { type: body.schema.typeName, json: encodeJson(body.schema, body.message, 'event') };

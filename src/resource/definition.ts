@@ -152,8 +152,6 @@ export interface EventOverride {
   readonly extensions?: Readonly<Record<string, string>>;
   /** The body, if it is not the message that the response shows. */
   readonly message?: Message;
-  /** The event only says that something changed. */
-  readonly withoutBody?: boolean;
 }
 
 export interface UniqueKey {

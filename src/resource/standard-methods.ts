@@ -175,9 +175,8 @@ function deleteOperation(engine: Engine, resource: Resource, method: DescMethod)
 function eventOf(resource: Resource, change: ChangeKind, schema: DescMessage, message: Message): EventFacts {
   const uid = (message as Fields).uid as string;
   const override = resource.event?.(change, message as never) ?? {};
-  const { subject = uid, group = parentOf(uid), extensions, withoutBody } = override;
-  const body = withoutBody ? undefined : { schema, message: override.message ?? message };
-  return { subject, extensions: { group, ...extensions }, body };
+  const { subject = uid, group = parentOf(uid), extensions } = override;
+  return { subject, extensions: { group, ...extensions }, body: { schema, message: override.message ?? message } };
 }
 
 /** A copy for the response, because `present` may change it. */

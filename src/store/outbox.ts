@@ -6,6 +6,8 @@ export interface OutboxEvent {
   /** Never reused, so that a receiver can ignore an event that it has received before. */
   readonly id: string;
   readonly type: string;
+  /** What emits the event, see event-source.ts. Absent if no method does. */
+  readonly source?: string;
   /** The uid of the resource that changed. */
   readonly subject: string;
   /** The extension attribute `group`: subscriptions of this group and of its ancestors receive the event. */
@@ -16,7 +18,10 @@ export interface OutboxEvent {
   readonly extensions: Readonly<Record<string, string>>;
   /** The identity that made the change, as JSON. */
   readonly actor?: object | undefined;
-  /** The changed resource as protobuf JSON, with the full name of its message. No name if it is not a message. */
+  /**
+   * The changed resource as protobuf JSON with the names of the contract (`role_uidp`), and the full name of its message.
+   * No name if it is not a message.
+   */
   readonly body?: { readonly type?: string; readonly json: string } | undefined;
 }
 
@@ -36,7 +41,8 @@ export async function appendEvent(tx: Transaction, event: OutboxEvent): Promise<
     event.scope,
     event.time,
     event.audience,
-    JSON.stringify(event.extensions),
+    // A server of a release without sources replaces the attribute.
+    JSON.stringify(event.source ? { ...event.extensions, source: event.source } : event.extensions),
     event.actor === undefined ? null : JSON.stringify(event.actor),
     event.body?.type ?? null,
     event.body?.json ?? null,

@@ -120,7 +120,7 @@ test('over REST, the parts are sent as one JSON text', async (t) => {
   assert.equal(response.headers.get('x-request-id'), 'new-id');
   assert.equal(response.headers.get('cache-control'), 'no-store');
   assert.equal(response.headers.get('content-length'), null);
-  assert.equal(await response.text(), encodeJson(GroupListSchema, partOf('a', 'b', 'c', 'd'), 'printed'));
+  assert.equal(await response.text(), encodeJson(GroupListSchema, partOf('a', 'b', 'c', 'd'), 'v1'));
   assert.deepEqual(observed, ['rest OK']);
 });
 
@@ -133,7 +133,7 @@ test('over gRPC, the parts are sent as one message', async (t) => {
 
 test('a list of one part has a content-length, like any other response', async (t) => {
   const responses = [partOf('a'), partOf()];
-  const expected = responses.map((response) => encodeJson(GroupListSchema, response, 'printed'));
+  const expected = responses.map((response) => encodeJson(GroupListSchema, response, 'v1'));
   // biome-ignore lint/correctness/useYield: the only part is the returned one.
   const { fetch } = await serve(t, async function* () {
     return responses.shift() ?? assert.fail();

@@ -31,7 +31,7 @@ onEveryDatabaseAndWire('v1 subscriptions', (fixture) => {
     assert.equal(created?.bodyType, 'chainguard.platform.events.Subscription');
     assert.deepEqual(created?.body, { id, sink });
     assert.equal(deleted?.type, 'dev.chainguard.api.events.subscription.deleted.v1');
-    assert.equal(deleted?.body, null, 'the event of a deletion has no body');
+    assert.deepEqual(deleted?.body, { id });
   });
 
   test('validation errors name the fields of v1', async () => {

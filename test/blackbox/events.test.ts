@@ -114,7 +114,8 @@ for (const database of databases) {
           assert.equal(event.subject, child);
           assert.equal(event.group, child);
           assert.equal(event.audience, 'customer');
-          assert.equal(event.bodytype, 'chainguard.platform.iam.v2.Group');
+          assert.equal(event.bodytype, 'chainguard.platform.iam.Group');
+          assert.equal(event.source, `${server.url}/iam/v2/groups`);
           assert.equal(event.data?.body?.description, 'söme text');
           assert.match(event.data?.actor?.subject ?? '', /^[0-9a-f]{40}/);
           assert.equal((await verify(deleted)).group, group);

@@ -45,7 +45,7 @@ const MANAGER = [
   Capability.CAP_IAM_ROLE_BINDINGS_CREATE,
 ];
 
-const OIDC_KEYS = ['additionalScopes', 'clientId', 'groupsClaim', 'issuer', 'pkceEnabled'];
+const OIDC_KEYS = ['additional_scopes', 'client_id', 'groups_claim', 'issuer', 'pkce_enabled'];
 
 type Oidc = MessageInitShape<typeof IdentityProvider_OIDCSchema>;
 
@@ -146,9 +146,10 @@ for (const database of databases) {
         );
         for (const { scope, extensions } of events)
           assert.deepEqual({ scope, extensions }, { scope: org, extensions: { group: org } });
-        assert.equal(events[0]?.bodyType, 'chainguard.platform.iam.v2.IdentityProvider');
-        assert.deepEqual(Object.keys(events[0]?.body?.oidc ?? {}).sort(), OIDC_KEYS);
-        assert.deepEqual(events[2]?.body, { uid: provider.uid });
+        assert.equal(events[0]?.bodyType, 'chainguard.platform.iam.CreateIdentityProviderRequest');
+        const created = events[0]?.body?.identity_provider as { oidc: object };
+        assert.deepEqual(Object.keys(created.oidc).sort(), OIDC_KEYS);
+        assert.deepEqual(events[2]?.body, { id: provider.uid });
       });
 
       test('identity providers are listed in order, filtered by hierarchy, and found by issuer', async () => {

@@ -94,8 +94,8 @@ for (const database of databases) {
             extensions: { group: server.organization, identityprovider: provider },
           })),
         );
-        assert.equal(events[0]?.body?.externalGroupId, 'cn=Admins,dc=example');
-        assert.deepEqual(events[1]?.body, { uid: mapping.uid });
+        assert.equal(events[0]?.body?.external_group_id, 'cn=Admins,dc=example');
+        assert.deepEqual(events[1]?.body, { id: mapping.uid });
       });
 
       test('mappings are filtered by provider and hierarchy, within the reach of the caller', async () => {

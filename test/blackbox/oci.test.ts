@@ -145,7 +145,7 @@ onEveryDatabase('the registry', (fixture) => {
     assert.equal((await owner.send('DELETE', `/v2/${name}/manifests/v1`)).status, 202);
     const [deleted, ...more] = await eventOf('v1');
     assert.equal(more.length, 0);
-    assert.equal(deleted?.bodyType, 'chainguard.platform.registry.v2.DeleteTagRequest');
+    assert.equal(deleted?.bodyType, 'chainguard.platform.registry.DeleteTagRequest');
     assert.equal(deleted?.extensions.group, fixture.server.organization);
     assert.deepEqual(await eventOf('v2'), []);
 

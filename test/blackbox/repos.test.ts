@@ -209,7 +209,7 @@ onEveryDatabaseAndWire('repos', (fixture) => {
       (await eventsAbout(fixture.db, uid)).map(({ type, bodyType }) => [type, bodyType?.split('.').at(-1)]),
       [
         [REPO_CREATED, 'Repo'],
-        [REPO_UPDATED, 'RepoReadme'],
+        [REPO_UPDATED, 'Repo'],
       ],
     );
     await change(uid, { description: 'the readme stays' });

@@ -329,7 +329,7 @@ onEveryDatabaseAndWire('role bindings', (fixture) => {
       {
         type: 'dev.chainguard.api.iam.rolebindings.created.batch.v1',
         scope: parent,
-        body_type: 'chainguard.platform.iam.v2.BatchCreateRoleBindingsResponse',
+        body_type: 'chainguard.platform.iam.RoleBindingBatch',
       },
     ]);
 

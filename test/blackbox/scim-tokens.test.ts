@@ -161,7 +161,7 @@ for (const database of databases) {
         );
         for (const event of events) {
           assert.deepEqual(event.extensions, { group: org });
-          assert.equal(event.body?.identityProviderUid, uid);
+          assert.equal(event.body?.identity_provider_uid, uid);
           assert.ok(event.body?.etag && !('token' in event.body));
         }
         assert.equal(events[0]?.bodyType, 'chainguard.platform.iam.v2.GenerateScimTokenResponse');

@@ -50,8 +50,8 @@ onEveryDatabaseAndWire('terms', (fixture) => {
     assert.deepEqual(more, []);
     assert.equal(event?.scope, group);
     assert.deepEqual(event?.extensions, { group });
-    assert.equal(event?.bodyType, 'chainguard.platform.iam.v2.AcceptTermsResponse');
-    assert.deepEqual(event?.body, { group, documentIds: ALL });
+    assert.equal(event?.bodyType, 'chainguard.platform.iam.AcceptTermsResponse');
+    assert.deepEqual(event?.body, { group, document_ids: ALL });
   });
 
   test('newly accepted documents emit an event', async () => {

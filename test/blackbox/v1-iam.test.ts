@@ -205,7 +205,7 @@ onEveryDatabaseAndWire('v1 of IAM', (fixture) => {
     await fixture.api.call(ExternalGroupRoleMappings.method.delete, { id: made.id });
     const [created, deleted] = await eventsAbout(fixture.db, made.id);
     assert.equal(created?.bodyType, 'chainguard.platform.iam.ExternalGroupRoleMapping');
-    assert.deepEqual([deleted?.bodyType, deleted?.extensions.identityprovider], [null, id]);
+    assert.deepEqual([deleted?.body, deleted?.extensions.identityprovider], [{ id: made.id }, id]);
   });
 
   test('SCIM tokens can be generated, regenerated, disabled and revoked', async () => {
@@ -279,7 +279,7 @@ onEveryDatabaseAndWire('v1 of IAM', (fixture) => {
     const { companyName, product, selfServe } = content.onboardingQuestions ?? assert.fail();
     assert.deepEqual({ companyName, product, selfServe }, onboardingQuestions);
     const events = await eventsAbout(fixture.db, '');
-    assert.equal(events.at(-1)?.bodyType, 'chainguard.platform.events.IdentityMetadata');
+    assert.equal(events.at(-1)?.bodyType, 'chainguard.platform.iam.v2.IdentityMetadata');
   });
 
   test('ping, eligibility, lookups and access requests are served', async () => {

@@ -60,7 +60,7 @@ describe('v2beta1', () => {
         const names = ['Group', 'Group', 'DeleteGroupRequest'];
         assert.deepEqual(
           bodies,
-          names.map((name) => `chainguard.platform.iam.v2.${name}`),
+          names.map((name) => `chainguard.platform.iam.${name}`),
         );
       });
 

@@ -170,7 +170,7 @@ func checkEvent(event cloudevents.Event, source, subscription string) error {
 	if err := event.Validate(); err != nil {
 		return err
 	}
-	if event.Source() != source || event.Extensions()["chainguarddev1subscription"] != subscription {
+	if !strings.HasPrefix(event.Source(), source+"/") || event.Extensions()["chainguarddev1subscription"] != subscription {
 		return fmt.Errorf("%s has source %s and subscription %v", event.Type(), event.Source(), event.Extensions()["chainguarddev1subscription"])
 	}
 	var data struct {

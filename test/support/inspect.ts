@@ -13,6 +13,7 @@ interface OutboxRow extends Row {
 export interface RecordedEvent {
   readonly type: string;
   readonly scope: string;
+  readonly source: string | undefined;
   readonly extensions: Record<string, string>;
   readonly bodyType: string | null;
   readonly body: Record<string, unknown> | null;
@@ -24,13 +25,10 @@ export async function eventsAbout(db: Reader, subject: string): Promise<Recorded
     'SELECT type, scope, extensions, body_type, body FROM outbox WHERE subject = $1 ORDER BY id',
     subject,
   );
-  return rows.map(({ type, scope, extensions, body_type, body }) => ({
-    type,
-    scope,
-    extensions: JSON.parse(extensions),
-    bodyType: body_type,
-    body: body === null ? null : JSON.parse(body),
-  }));
+  return rows.map(({ type, scope, extensions: stored, body_type, body }) => {
+    const { source, ...extensions } = JSON.parse(stored) as Record<string, string>;
+    return { type, scope, source, extensions, bodyType: body_type, body: body === null ? null : JSON.parse(body) };
+  });
 }
 
 const TABLES = ['resource', 'list', 'entry', 'natural_key', 'reference', 'outbox', 'setting'];

@@ -35,7 +35,7 @@ export const oneofToObject = ({ case: name, value }: { case: string | undefined;
 let nameCount = 0;
 
 /** A client that calls the methods of v2 by their v2beta1 names. */
-const v2beta1Client = ({ api, server }: ApiFixture): Client => ({
+export const v2beta1Client = ({ api, server }: Pick<ApiFixture, 'api' | 'server'>): Client => ({
   ...api,
   call(method, request) {
     const id =

@@ -46,7 +46,6 @@ export const externalGroupRoleMappingOperations = (operations: Operations): Oper
   ...adapt(operations, v1.delete, v2.deleteExternalGroupRoleMapping, {
     request: ({ id }) => ({ uid: id }),
     v1FieldNames: { uid: 'id' },
-    event: (facts) => ({ ...facts, body: undefined }),
   }),
   ...adapt(operations, v1.batchDelete, v2.batchDeleteExternalGroupRoleMappings, {
     request: ({ parentId, ids }) => ({ parent: parentId, names: ids }),

@@ -3,9 +3,11 @@ import {
   Identities,
   IdentitySchema as V1IdentitySchema,
 } from '../../contract/gen/platform/iam/v1/identity.platform_pb.js';
+import { ServerIdentitiesService } from '../../contract/gen/wharfinger/iam/v1/server_identities_pb.js';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { convertEventBodies, createEventBodyConverter } from '../event-body.ts';
 import { createMessageMapper } from '../message-mapper.ts';
 
 const identityMapper = createMessageMapper(V1IdentitySchema, IdentitySchema, {
@@ -21,6 +23,10 @@ const identityMapper = createMessageMapper(V1IdentitySchema, IdentitySchema, {
 });
 
 const v1FieldNames = { uid: 'id', parent: 'parent_id', static_keys: 'static', expiration_time: 'expiration' };
+
+const { deleteServerIdentity } = ServerIdentitiesService.method;
+/** The event of a deletion has the request, so no response is converted. */
+const convertDeletion = createEventBodyConverter(Identities.method.delete, deleteServerIdentity, (request) => request);
 
 export const identityOperations = (operations: Operations): Operations => ({
   ...adapt(operations, Identities.method.create, IdentitiesService.method.createIdentity, {
@@ -41,6 +47,7 @@ export const identityOperations = (operations: Operations): Operations => ({
     request: ({ issuer, subject }) => ({ issuer, subject }),
     response: ({ uid }) => ({ id: uid }),
   }),
+  ...convertEventBodies(operations, deleteServerIdentity, convertDeletion),
   ...adapt(operations, Identities.method.delete, IdentitiesService.method.deleteIdentity, {
     request: ({ id }) => ({ uid: id }),
     v1FieldNames,

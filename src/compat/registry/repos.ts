@@ -1,5 +1,9 @@
 import { create } from '@bufbuild/protobuf';
-import { ReposService, type Repo as V2Repo } from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
+import {
+  type RepoReadme,
+  ReposService,
+  type Repo as V2Repo,
+} from '../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
 import {
   type CreateRepoRequest,
   Registry,
@@ -21,6 +25,7 @@ import {
 } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { adaptList, uidpFilterOf } from '../adapt-list.ts';
+import { convertEventBodies, createEventBodyConverter } from '../event-body.ts';
 import { requireWrite } from '../typed-operation.ts';
 import { repoMapper } from './repo-mapping.ts';
 
@@ -105,8 +110,17 @@ const adaptUpdate = (operations: Operations): Operations =>
 
 const repoInCreate = ({ repo }: CreateRepoRequest): Repo | undefined => repo;
 const repoInUpdate = (repo: Repo): Repo => repo;
+/** A new README is an update of the repo, whose message in v1 has the README. */
+const convertReadmeEvent = createEventBodyConverter<RepoReadme>(
+  updateRepo,
+  ReposService.method.updateRepo,
+  (repo, { content }) => Object.assign(repoMapper.toV1(repo as V2Repo), { readme: content }),
+);
 
 export const repoOperations = (operations: Operations): Operations => ({
+  ...adaptCreate(operations),
+  ...adaptUpdate(operations),
+  ...convertEventBodies(operations, ReposService.method.updateRepoReadme, convertReadmeEvent),
   ...writeOperation(
     createRepo,
     createOrFind(

@@ -66,7 +66,7 @@ function createTagInV1(operations: Operations): Operations {
     v1FieldNames,
   });
   const handlers = requireWrite(adapted, method.createTag);
-  return writeOperation(method.createTag, {
+  const v1Operation = writeOperation(method.createTag, {
     ...handlers,
     run(ctx, request, prepared) {
       const { repoId, tag } = request;
@@ -77,6 +77,7 @@ function createTagInV1(operations: Operations): Operations {
     },
     event: eventOf,
   });
+  return { ...adapted, ...v1Operation };
 }
 
 const listTagHistory = readOperation(method.listTagHistory, async ({ db }, { parentId, start, end }) => {

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { cachedJson, type Encode } from '../message-cache.ts';
-import { encodeJson, isPageItems, type UnsetFields } from './encode.ts';
+import { encodeJson, isPageItems, type ResponseForm } from './encode.ts';
 import type { Fields } from './fields.ts';
 
 // A Latin-1 string has one character for each byte of the UTF-8 encoding. Node writes it to a socket by copying.
@@ -9,15 +9,15 @@ import type { Fields } from './fields.ts';
  * The JSON of a message as Latin-1. Messages that come from the message cache are encoded once, also as items of a
  * page.
  */
-export function encodeJsonLatin1(desc: DescMessage, message: Message, unset: UnsetFields = 'omitted'): string {
-  const encode = encodeUncached[unset];
+export function encodeJsonLatin1(desc: DescMessage, message: Message, form: ResponseForm = 'v2'): string {
+  const encode = encodeUncached[form];
   const items = pageItemsOf(desc);
   return items ? encodePage(desc, items, message as Fields, encode) : cachedJson(desc, message, encode);
 }
 
-const encodeUncached: Readonly<Record<UnsetFields, Encode>> = {
-  omitted: (desc, message) => toLatin1(encodeJson(desc, message, 'omitted')),
-  printed: (desc, message) => toLatin1(encodeJson(desc, message, 'printed')),
+const encodeUncached: Readonly<Record<ResponseForm, Encode>> = {
+  v2: (desc, message) => toLatin1(encodeJson(desc, message, 'v2')),
+  v1: (desc, message) => toLatin1(encodeJson(desc, message, 'v1')),
 };
 
 /** Most texts are ASCII, for which Latin-1 and UTF-8 are the same. */

@@ -2,7 +2,7 @@ import type { DescField, DescMessage, Message } from '@bufbuild/protobuf';
 import { startSlices } from '../../base/slices.ts';
 import { isInputOnly } from '../field-behavior.ts';
 import { hasMoreItems, LARGE_TEXT, nestedFields } from '../large-message.ts';
-import { type AddField, compileField, encodeJson, type UnsetFields } from './encode.ts';
+import { type AddField, compileField, encodeJson, type ResponseForm } from './encode.ts';
 import { toLatin1 } from './encode-latin1.ts';
 import { type Fields, readField } from './fields.ts';
 
@@ -15,20 +15,20 @@ const PIECE_ITEMS = 50;
 export const encodeJsonLatin1InSlices = (
   desc: DescMessage,
   message: Message,
-  unset: UnsetFields = 'omitted',
-): Promise<string> => encodeJsonInSlices(desc, message, unset, toLatin1);
+  form: ResponseForm = 'v2',
+): Promise<string> => encodeJsonInSlices(desc, message, form, toLatin1);
 
 /** The JSON of a large message, as `encodeJson` encodes it, but in slices. `convert` converts each part of the text. */
 export async function encodeJsonInSlices(
   desc: DescMessage,
   message: Message,
-  unset: UnsetFields = 'omitted',
+  form: ResponseForm = 'v2',
   convert: (part: string) => string = (part) => part,
 ): Promise<string> {
   const slices = startSlices();
   const parts: string[] = [];
   let part = '';
-  for (const piece of pieces(desc, message as Fields, unset)) {
+  for (const piece of pieces(desc, message as Fields, form)) {
     part += piece;
     if (part.length < PART_LENGTH) continue;
     parts.push(convert(part));
@@ -39,18 +39,18 @@ export async function encodeJsonInSlices(
   return parts.join('');
 }
 
-function* pieces(desc: DescMessage, message: Fields, unset: UnsetFields): Generator<string, void> {
+function* pieces(desc: DescMessage, message: Fields, form: ResponseForm): Generator<string, void> {
   let separator = '{';
-  for (const { field, addField, isNested } of fieldsOf(desc, unset)) {
+  for (const { field, addField, isNested } of fieldsOf(desc, form)) {
     const { jsonName, fieldKind, message: type } = field;
     const value = readField(message, field);
     if (isNested && fieldKind === 'list' && (value as readonly Fields[]).length > 0) {
       yield `${separator}"${jsonName}":[`;
-      yield* listPieces(type as DescMessage, value as readonly Fields[], unset);
+      yield* listPieces(type as DescMessage, value as readonly Fields[], form);
       yield ']';
     } else if (isNested && fieldKind === 'message' && value !== undefined) {
       yield `${separator}"${jsonName}":`;
-      yield* messagePieces(type as DescMessage, value as Fields, unset);
+      yield* messagePieces(type as DescMessage, value as Fields, form);
     } else if (typeof value === 'string' && value.length > LARGE_TEXT) {
       yield `${separator}"${jsonName}":`;
       yield* textPieces(value);
@@ -66,16 +66,16 @@ function* pieces(desc: DescMessage, message: Fields, unset: UnsetFields): Genera
   yield separator === '{' ? '{}' : '}';
 }
 
-function* listPieces(type: DescMessage, items: readonly Fields[], unset: UnsetFields): Generator<string, void> {
+function* listPieces(type: DescMessage, items: readonly Fields[], form: ResponseForm): Generator<string, void> {
   for (const [index, item] of items.entries()) {
     if (index > 0) yield ',';
-    yield* messagePieces(type, item, unset);
+    yield* messagePieces(type, item, form);
   }
 }
 
-function* messagePieces(type: DescMessage, message: Fields, unset: UnsetFields): Generator<string, void> {
-  if (hasMoreItems(type, message, PIECE_ITEMS)) yield* pieces(type, message, unset);
-  else yield encodeJson(type, message, unset);
+function* messagePieces(type: DescMessage, message: Fields, form: ResponseForm): Generator<string, void> {
+  if (hasMoreItems(type, message, PIECE_ITEMS)) yield* pieces(type, message, form);
+  else yield encodeJson(type, message, form);
 }
 
 function* textPieces(text: string): Generator<string, void> {
@@ -97,18 +97,18 @@ interface EncodedField {
 }
 
 const compiled = {
-  omitted: new WeakMap<DescMessage, readonly EncodedField[]>(),
-  printed: new WeakMap<DescMessage, readonly EncodedField[]>(),
+  v2: new WeakMap<DescMessage, readonly EncodedField[]>(),
+  v1: new WeakMap<DescMessage, readonly EncodedField[]>(),
 };
 
-function fieldsOf(desc: DescMessage, unset: UnsetFields): readonly EncodedField[] {
-  let fields = compiled[unset].get(desc);
+function fieldsOf(desc: DescMessage, form: ResponseForm): readonly EncodedField[] {
+  let fields = compiled[form].get(desc);
   if (fields === undefined) {
     const nested = nestedFields(desc);
     fields = desc.fields
       .filter((field) => !isInputOnly(field))
-      .map((field) => ({ field, addField: compileField(field, unset), isNested: nested.includes(field) }));
-    compiled[unset].set(desc, fields);
+      .map((field) => ({ field, addField: compileField(field, form), isNested: nested.includes(field) }));
+    compiled[form].set(desc, fields);
   }
   return fields;
 }

@@ -21,23 +21,27 @@ type Convert = (value: never) => unknown;
 export type AddField = (message: Fields, json: Json) => void;
 
 /**
- * What is written for fields that are not set. `omitted`, for v2: nothing, except for numbers, booleans and the items of
- * a page. `printed`, for v1: what grpc-gateway prints, which is the zero value, `[]`, `{}`, or null for a message. In
- * both, fields with presence, such as those of a oneof, are omitted.
+ * How a message is written. In all forms, fields with presence that are not set, such as those of a oneof, are omitted.
+ * - `v2`: names such as `roleUid`; unset fields are omitted, except for numbers, booleans and the items of a page.
+ * - `v1`: the same names; unset fields are written as grpc-gateway does: the zero value, `[]`, `{}`, null for a message.
+ * - `event`: the names of the contract, such as `role_uid`; unset fields as in v2.
  */
-export type UnsetFields = 'omitted' | 'printed';
+export type JsonForm = ResponseForm | 'event';
+export type ResponseForm = 'v2' | 'v1';
 
-const converters = {
-  omitted: new WeakMap<DescMessage, Convert>(),
-  printed: new WeakMap<DescMessage, Convert>(),
+const newCache = () => new WeakMap<DescMessage, Convert>();
+const converters: Readonly<Record<JsonForm, WeakMap<DescMessage, Convert>>> = {
+  v2: newCache(),
+  v1: newCache(),
+  event: newCache(),
 };
 
 /** The JSON text of a message. The decisions that depend only on its type are made once per type. */
-export const encodeJson = (desc: DescMessage, message: Message, unset: UnsetFields = 'omitted'): string =>
-  JSON.stringify(messageConverter(desc, unset)(message as never));
+export const encodeJson = (desc: DescMessage, message: Message, form: JsonForm = 'v2'): string =>
+  JSON.stringify(messageConverter(desc, form)(message as never));
 
-function messageConverter(desc: DescMessage, unset: UnsetFields): Convert {
-  const existing = converters[unset].get(desc) ?? wellKnown.get(desc.typeName);
+function messageConverter(desc: DescMessage, form: JsonForm): Convert {
+  const existing = converters[form].get(desc) ?? wellKnown.get(desc.typeName);
   if (existing !== undefined) return existing;
   if (desc.typeName.startsWith('google.protobuf.') && desc.fields.length > 0) {
     throw new Error(`REST does not write ${desc.typeName}`);
@@ -49,16 +53,17 @@ function messageConverter(desc: DescMessage, unset: UnsetFields): Convert {
     return json;
   };
   // Stored before its fields are compiled, because a message type may contain itself.
-  converters[unset].set(desc, convert);
+  converters[form].set(desc, convert);
   const written = desc.fields.filter((field) => !isInputOnly(field));
-  addFields.push(...written.map((field) => compileField(field, unset)));
+  addFields.push(...written.map((field) => compileField(field, form)));
   return convert;
 }
 
-export function compileField(field: DescField, unset: UnsetFields): AddField {
-  const { jsonName: key, localName } = field;
-  const convert = elementConverter(field, unset) as (value: unknown) => unknown;
-  const isPrinted = unset === 'printed';
+export function compileField(field: DescField, form: JsonForm): AddField {
+  const { localName } = field;
+  const key = form === 'event' ? field.name : field.jsonName;
+  const convert = elementConverter(field, form) as (value: unknown) => unknown;
+  const isPrinted = form === 'v1';
   if (field.fieldKind === 'list') {
     const isAlwaysPresent = isPrinted || isPageItems(field);
     return (message, json) => {
@@ -116,8 +121,8 @@ export const isPageItems = ({ fieldKind, parent, message }: DescField): boolean 
 
 const unchanged = (value: unknown): unknown => value;
 
-function elementConverter({ message, enum: values, scalar }: DescField, unset: UnsetFields): Convert {
-  if (message !== undefined) return messageConverter(message, unset);
+function elementConverter({ message, enum: values, scalar }: DescField, form: JsonForm): Convert {
+  if (message !== undefined) return messageConverter(message, form);
   if (values !== undefined) return enumConverter(values);
   switch (scalar) {
     case ScalarType.STRING:

@@ -126,9 +126,9 @@ export function createRestHandler(
     const headers: OutgoingHttpHeaders = {};
     const list = lists.get(method);
     const { output } = method.desc;
-    const unset = method.isV1 ? 'printed' : 'omitted';
+    const form = method.isV1 ? 'v1' : 'v2';
     const stream =
-      list && streamListResponse(res, streamListJson(output, list, unset), () => commonHeaders(req, requestId));
+      list && streamListResponse(res, streamListJson(output, list, form), () => commonHeaders(req, requestId));
     const response = await call({
       method,
       wire: 'rest',
@@ -164,8 +164,8 @@ export function createRestHandler(
     // v1 sends `{}`, as grpc-gateway does.
     if (isEmpty && !method.isV1) return { status: 200, headers, body: '' };
     const body = isLarge(output, response)
-      ? await encodeJsonLatin1InSlices(output, response, unset)
-      : encodeJsonLatin1(output, response, unset);
+      ? await encodeJsonLatin1InSlices(output, response, form)
+      : encodeJsonLatin1(output, response, form);
     return { status: 200, headers, body };
   }
 

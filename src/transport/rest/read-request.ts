@@ -15,7 +15,6 @@ import type { UnknownNames, Violations } from '../../contract/json/violations.ts
 import { collectViolations, quotable } from '../../contract/json/violations.ts';
 import { DEFAULT_MAX_VALUES, type Method, type Route } from '../../contract/method.ts';
 import { tooManyValues } from '../../contract/too-many-values.ts';
-import { versionOf } from '../../contract/version.ts';
 import { locateField } from './field-path.ts';
 import { readableParameters, readParameters, readSingleParameter } from './query-parameters.ts';
 import type { PathValue } from './router.ts';
@@ -46,7 +45,7 @@ const MAX_UNSLICED = 64 * 1024;
  * The gateway of v1 ignores what it does not know, and its clients depend on it: they send fields and parameters of other
  * versions, and parameters and bodies where the method takes none. v2 refuses them, which finds typing errors.
  */
-const unknownNamesOf = (method: Method): UnknownNames => (versionOf(method) === 'v1' ? 'ignored' : 'refused');
+const unknownNamesOf = ({ isV1 }: Method): UnknownNames => (isV1 ? 'ignored' : 'refused');
 
 export function requestReader(method: Method, route: Route): RequestReader {
   const { maxValues } = method;

@@ -10,7 +10,6 @@ import (
 	"chainguard.dev/sdk/events/receiver"
 	events2 "chainguard.dev/sdk/proto/chainguard/platform/events/v2"
 	eventsBeta "chainguard.dev/sdk/proto/chainguard/platform/events/v2beta1"
-	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
 	iamBeta "chainguard.dev/sdk/proto/chainguard/platform/iam/v2beta1"
 	events1 "chainguard.dev/sdk/proto/platform/events/v1"
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
@@ -89,12 +88,12 @@ func (a *api) testWebhook(ctx context.Context, org string) (int, error) {
 			return checkEqual(body.GetName(), byV1.Name, err)
 		}},
 		{byV2.Uid, func(event cloudevents.Event) error {
-			body, err := events.BodyAs[*iam2.Group](event)
+			body, err := events.BodyAs[*iam1.Group](event)
 			return checkEqual(body.GetName(), byV2.Name, err)
 		}},
-		// Events of changes through v2beta1 have messages of v2.
+		// Events of all versions have messages of v1.
 		{byBeta.Uid, func(event cloudevents.Event) error {
-			body, err := events.BodyAs[*iam2.Group](event)
+			body, err := events.BodyAs[*iam1.Group](event)
 			return checkEqual(body.GetName(), byBeta.Name, err)
 		}},
 	}

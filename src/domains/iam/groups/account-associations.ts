@@ -28,7 +28,7 @@ export const accountAssociations = defineResource({
   rules: { name: rules.name(), description: rules.description },
   check: accountProblems,
   orders: { name: (association) => association.name },
-  event: (change, { uid }) => ({ group: uid, withoutBody: change === 'delete' }),
+  event: (_change, { uid }) => ({ group: uid }),
 });
 
 export const accountAssociationOperations = (engine: Engine): Operations => ({

@@ -7,6 +7,7 @@ import {
   type Repo,
   type RepoReadme,
   RepoReadmeSchema,
+  RepoSchema,
   ReposService,
   type UpdateRepoReadmeRequest,
 } from '../../../contract/gen/chainguard/platform/registry/v2/repos_pb.js';
@@ -17,7 +18,8 @@ import { applyMask } from '../../../resource/update-mask.ts';
 import { update } from '../../../resource/write.ts';
 import type { Reader } from '../../../store/store.ts';
 import { MAX_README } from './readme-size.ts';
-import { repos } from './repos.ts';
+import { hasSourceRepo, repos } from './repos.ts';
+import { withoutSyncedFields } from './sync-source.ts';
 
 const { getRepoReadme, updateRepoReadme } = ReposService.method;
 
@@ -75,6 +77,9 @@ function applyUpdate(target: RepoReadme, { repoReadme, updateMask }: UpdateRepoR
   return applyMask(RepoReadmeSchema, target, source, updateMask?.paths).size > 0;
 }
 
+/** The repos of the responses of UpdateRepoReadme, for their events: a new README is an update of the repo. */
+const updatedRepos = new WeakMap<RepoReadme, Repo>();
+
 export const readmeOperations: Operations = {
   ...readOperation(getRepoReadme, async ({ db }, { uid }) => {
     const repo = await find(db, repos, uid);
@@ -94,12 +99,18 @@ export const readmeOperations: Operations = {
         ctx.unchanged();
         return readme;
       }
-      return readmeOf(await storeReadme(ctx, repo, readme.content));
+      const updated = await storeReadme(ctx, repo, readme.content);
+      const response = readmeOf(updated);
+      updatedRepos.set(
+        response,
+        hasSourceRepo(updated.message) ? withoutSyncedFields(updated.message) : updated.message,
+      );
+      return response;
     },
     event: (_ctx, _request, readme) => ({
       subject: readme.uid,
       extensions: { group: parentOf(readme.uid) },
-      body: { schema: RepoReadmeSchema, message: readme },
+      body: { schema: RepoSchema, message: updatedRepos.get(readme) ?? create(RepoSchema, { uid: readme.uid }) },
     }),
   }),
 };

@@ -141,6 +141,14 @@ export declare type Event = Message<"wharfinger.options.v1.Event"> & {
    * @generated from field: repeated chainguard.capabilities.Capability readable_with = 4;
    */
   readableWith: Capability[];
+
+  /**
+   * The full name of the message in the body of the event. Without it, this is the response of the method, or
+   * for a deletion its request. The methods of v1 declare it: v2 emits the same events with the same bodies.
+   *
+   * @generated from field: string body_type = 5;
+   */
+  bodyType: string;
 };
 
 /**
