@@ -130,7 +130,12 @@ async function readOne(call: CallJson, { read }: ResourceKind, uid: string, pare
   const names = read.input.fields.map(({ name }) => name);
   const items = itemsField(read.output);
   if (!read.name.startsWith('List')) return call(read, { [read.input.fields[0]?.jsonName ?? '']: uid });
-  const filter = names.includes('id') ? { id: uid } : names.includes('group') ? { group: uid } : { parentId: parent };
+  const parentName = names.includes('parent') ? 'parent' : 'parentId';
+  const filter = names.includes('id')
+    ? { id: uid }
+    : names.includes('group')
+      ? { group: uid }
+      : { [parentName]: parent };
   const found = ((await call(read, filter))[items?.jsonName ?? ''] ?? []) as JsonObject[];
   const matching = found.filter(({ id }) => id === undefined || id === uid);
   assert.equal(matching.length, count);

@@ -68,6 +68,8 @@ const samples: Readonly<Record<string, Sample>> = {
   'Role.capabilities': oneOf(['groups.list'], ['groups.list', 'repo.list']),
   'v2.Role.capabilities': oneOf(['CAP_IAM_GROUPS_LIST'], ['CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST']),
   'SyncConfig.source': (choice, { sources }) => nth(sources, choice),
+  // The server counts the current images.
+  'Entitlement.quota': oneOf({ APPLICATION: { max: 1 } }, { FIPS: { max: 2 } }),
   'HelmChart.repo': oneOf('https://one.example.com/charts', 'oci://two.example.com/charts'),
   'Advisory.aliases': oneOf(['CVE-2026-0001'], ['CVE-2026-0002', 'GHSA-2222-3333-4444']),
   'Tag.name': oneOf('v1'),
