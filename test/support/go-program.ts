@@ -14,14 +14,14 @@ export const DOWNLOAD_ERROR =
  * `run`, which returns whether the test passed. Sets the exit code of this process if the test failed.
  *
  * If Go is not installed, or cannot download a module, the test is skipped and passes. In CI (the environment has
- * CI=true) a download error is a failure, so that a broken network does not hide a failing test.
+ * CI=true) both are failures, so that they do not hide a failing test.
  */
 export async function testWithGoProgram(
   name: string,
   { directory, target }: { readonly directory: string; readonly target: string },
   run: (program: string, scratch: string) => Promise<boolean>,
 ): Promise<void> {
-  if (spawnSync('go', ['version']).status !== 0) return print(`${name}: SKIPPED, because Go is not installed`);
+  if (spawnSync('go', ['version']).status !== 0) return skip(name, 'Go is not installed', 'Install Go.');
   const scratch = mkdtempSync(join(tmpdir(), `wharf-${name}-`));
   try {
     print(`${name}: building…`);
@@ -42,14 +42,17 @@ export async function testWithGoProgram(
 }
 
 function reportBuildFailure(name: string, output: string): void {
-  if (!DOWNLOAD_ERROR.test(output)) {
+  if (DOWNLOAD_ERROR.test(output)) {
+    const advice = 'Give Go access to a module proxy (GOPROXY), or run "go mod download" where it has access.';
+    skip(name, 'Go cannot download a module', advice);
+  } else {
     print(`${name}: FAILED, because the Go program cannot be built`);
     process.exitCode = 1;
-  } else if (process.env.CI === 'true') {
-    print(`${name}: FAILED, because Go cannot download a module. With CI=true this test must not be skipped.`);
-    print(`${name}: Give Go access to a module proxy (GOPROXY), or run "go mod download" where it has access.`);
-    process.exitCode = 1;
-  } else {
-    print(`${name}: SKIPPED, because Go cannot download a module`);
   }
+}
+
+function skip(name: string, reason: string, advice: string): void {
+  if (process.env.CI !== 'true') return print(`${name}: SKIPPED, because ${reason}`);
+  print(`${name}: FAILED, because ${reason}. With CI=true this test must not be skipped. ${advice}`);
+  process.exitCode = 1;
 }
