@@ -165,6 +165,8 @@ export async function compose(base: Base, database: Store): Promise<Server> {
     matchFederated: createFederatedMatcher(federation),
     recordLastSeen: createLastSeenRecorder({ store, clock, log }),
     requireAttempt: rates.requireAttempt,
+    requiredTerms: config.requiredTerms,
+    termsUrls: config.termsUrls,
   });
 
   // What every method does, and the steps of every call.

@@ -2,7 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import type { LogLevel } from './base/log.ts';
-import { isUid, type Uid } from './base/uid.ts';
+import { type RequiredTerms, TERMS_DOCUMENT_IDS } from './base/terms.ts';
+import { isUid, parentOf, ROOT, type Uid } from './base/uid.ts';
 import { name } from './resource/rules.ts';
 import { parseS3Location } from './s3/location.ts';
 
@@ -120,6 +121,42 @@ export function parseUids(text: string): readonly Uid[] {
   const uids = splitList(text);
   if (uids.every(isUid)) return uids;
   throw new ConfigError('write uids separated by commas, as `wharf iam groups list` shows them');
+}
+
+const KNOWN_DOCUMENTS = `the documents are ${TERMS_DOCUMENT_IDS.join(', ')}`;
+
+/** Parses `<uid of an organization or *>=<document>+<document>`, several of them separated by commas. */
+export function parseRequiredTerms(text: string): RequiredTerms {
+  const required = new Map<string, readonly string[]>();
+  for (const entry of splitList(text)) {
+    const [, organization = '', joined = ''] = /^([^=]*)=(.*)$/.exec(entry) ?? [];
+    const documents = joined.split('+').map((id) => id.trim());
+    if (organization !== '*' && !(isUid(organization) && parentOf(organization) === ROOT)) {
+      throw new ConfigError(
+        'write the uid of an organization or *, then = and a document, such as *=sfdpa.v1; `wharf iam groups list` shows uids',
+      );
+    }
+    const unknown = documents.find((id) => !TERMS_DOCUMENT_IDS.includes(id));
+    if (unknown !== undefined) throw new ConfigError(`there is no document ${unknown}; ${KNOWN_DOCUMENTS}`);
+    required.set(organization, [...new Set([...(required.get(organization) ?? []), ...documents])]);
+  }
+  return required;
+}
+
+/** Parses `<document>=<URL>`, several of them separated by commas. */
+export function parseTermsUrls(text: string): ReadonlyMap<string, string> {
+  const urls = new Map<string, string>();
+  for (const entry of splitList(text)) {
+    const [, id = '', url = ''] = /^([^=]*)=(.*)$/.exec(entry) ?? [];
+    if (!TERMS_DOCUMENT_IDS.includes(id)) {
+      throw new ConfigError(`write a document, then = and its URL, such as sfdpa.v1=https://…; ${KNOWN_DOCUMENTS}`);
+    }
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+      throw new ConfigError(`write the http or https URL of ${id}, such as ${id}=https://example.com/terms`);
+    }
+    urls.set(id, url);
+  }
+  return urls;
 }
 
 /** Parses addresses and networks, such as `10.0.0.0/8, 2001:db8::1`. Returns undefined for none. */

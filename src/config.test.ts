@@ -54,6 +54,8 @@ test('settings have defaults', () => {
     maxTokenLifetime: 7 * 24 * 60 * 60 * 1000,
     maxBlob: 100 * 1024 ** 3,
     publicAdvisoryGroups: [],
+    requiredTerms: new Map(),
+    termsUrls: new Map(),
     pullEvents: true,
     allowInsecureSinks: false,
     deliverySchedule: [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),
@@ -197,5 +199,26 @@ test('TLS needs a certificate and its key', (t) => {
       configErrorOf({ WHARF_TLS_CERT: cert, WHARF_TLS_KEY: other }),
       /the key belongs to another certificate$/,
     );
+  }
+});
+
+test('required terms name organizations and documents', () => {
+  const org = '5f0c1d6b7a8e4923b1c0d9e8f7a6b5c4d3e2f1a0';
+  const parse = (text: string) => loadConfig({}, { WHARF_REQUIRED_TERMS: text }).requiredTerms;
+  assert.deepEqual([...parse('')], []);
+  assert.deepEqual(
+    [...parse(`*=sfdpa.v1, ${org}=skills-tos.v1+guardener-tos.v1, ${org}=skills-tos.v1`)],
+    [
+      ['*', ['sfdpa.v1']],
+      [org, ['skills-tos.v1', 'guardener-tos.v1']],
+    ],
+  );
+  for (const text of ['sfdpa.v1', 'my-org=sfdpa.v1', `${org}/0123456789abcdef=sfdpa.v1`, '*=', '*=other.v1']) {
+    assert.throws(() => parse(text), /WHARF_REQUIRED_TERMS/, text);
+  }
+  const urls = (text: string) => loadConfig({}, { WHARF_TERMS_URLS: text }).termsUrls;
+  assert.deepEqual([...urls('sfdpa.v1=https://example.com/?a=b')], [['sfdpa.v1', 'https://example.com/?a=b']]);
+  for (const text of ['sfdpa.v1', 'other.v1=https://example.com', 'sfdpa.v1=javascript:alert(1)']) {
+    assert.throws(() => urls(text), /WHARF_TERMS_URLS/, text);
   }
 });

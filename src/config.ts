@@ -18,8 +18,10 @@ import {
   parseLogLevel,
   parseNetworks,
   parseOrganizationName,
+  parseRequiredTerms,
   parseRotation,
   parseSchedule,
+  parseTermsUrls,
   parseUids,
   readTextFile,
   sizeParser,
@@ -105,6 +107,8 @@ export const settings = {
   /** In bytes per second. */
   verifyRate: { variable: 'WHARF_VERIFY_RATE', value: 'size', default: '20MiB', parse: sizeParser('64KiB', '1TiB'), description: 'the most bytes per second that WHARF_VERIFY_INTERVAL reads' },
   publicAdvisoryGroups: { variable: 'WHARF_PUBLIC_ADVISORY_GROUPS', value: 'uids', default: '', list: true, parse: parseUids, mayBeEmpty: true, description: 'uids of groups, separated by commas, whose advisory documents and vulnerability metadata can be read without a token' },
+  requiredTerms: { variable: 'WHARF_REQUIRED_TERMS', value: 'list', default: '', list: true, parse: parseRequiredTerms, mayBeEmpty: true, description: 'documents that people must accept in an organization before anything else works for them there: `uid=document` or `*=document` for all organizations, separated by commas; several documents of one organization are joined by +' },
+  termsUrls: { variable: 'WHARF_TERMS_URLS', value: 'list', default: '', list: true, parse: parseTermsUrls, mayBeEmpty: true, description: 'where people can read the required documents: `document=https://…`, separated by commas' },
   pullEvents: { variable: 'WHARF_PULL_EVENTS', value: 'boolean', default: 'true', parse: parseBoolean, description: 'whether pulls from the registry are events; pushes always are' },
   allowInsecureSinks: { variable: 'WHARF_ALLOW_INSECURE_SINKS', value: 'boolean', default: 'false', parse: parseBoolean, description: 'whether events may be sent to private addresses, and to this machine by http' },
   /** In milliseconds, as the next three. */

@@ -9,7 +9,7 @@ import {
 } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import { isWithinOwnGroup } from '../domains/iam/groups/founder.ts';
-import type { Caller, CallerLogin } from '../resource/caller.ts';
+import type { Caller, CallerLogin, CallerTerms } from '../resource/caller.ts';
 
 /** Capabilities that an identity holds at a group and its descendants. */
 export interface Grant {
@@ -23,6 +23,7 @@ export interface CallerOptions {
   /** False by default. */
   readonly isRestricted?: boolean;
   readonly login?: CallerLogin | undefined;
+  readonly terms?: CallerTerms | undefined;
   /** By default, the access of the caller never changes. */
   readonly current?: Caller['current'];
 }
@@ -46,7 +47,7 @@ export function createCaller(
   uid: string,
   actor: Caller['actor'],
   grants: readonly Grant[],
-  { isRestricted = false, login, current }: CallerOptions = {},
+  { isRestricted = false, login, current, terms }: CallerOptions = {},
 ): Caller {
   const grantedAt = new Map<Uid, CapabilitySet>();
   /** The same map, for the prefixes of a uid that `heldAt` looks up. */
@@ -77,6 +78,7 @@ export function createCaller(
     actor,
     isRestricted,
     login,
+    terms,
     can: (capabilities, at) => covers(heldAt(at), cachedCapabilitySet(capabilities)),
     lacks: (wanted, at) => withoutCapabilities(wanted, heldAt(at)),
     reach(capabilities) {

@@ -1,3 +1,5 @@
+import { TERMS_DOCUMENTS } from './terms.ts';
+
 /** The status codes of google.rpc.Code. gRPC and REST use the same numbers. */
 export const Code = {
   OK: 0,
@@ -53,7 +55,13 @@ export type Detail =
       readonly description: string;
     }
   | { readonly type: 'QuotaFailure'; readonly violations: readonly QuotaViolation[] }
-  | { readonly type: 'RetryInfo'; readonly delayMs: number };
+  | { readonly type: 'RetryInfo'; readonly delayMs: number }
+  | {
+      readonly type: 'TermsNotAccepted';
+      /** The version of the API whose message the client knows. */
+      readonly version: 'v1' | 'v2';
+      readonly missing: readonly { readonly id: string; readonly label: string; readonly url: string }[];
+    };
 
 /** The error type of all layers below src/transport and src/oci, which encode it for REST, gRPC and OCI. */
 export class ApiError extends Error {
@@ -105,6 +113,23 @@ export const precondition = (type: string, subject: string, description: string)
   new ApiError(Code.FAILED_PRECONDITION, `Precondition failed: ${description}`, [
     { type: 'PreconditionFailure', violations: [{ type, subject, description }] },
   ]);
+
+/** FAILED_PRECONDITION with the documents that a person must accept before anything else in an organization. */
+export function termsNotAccepted(
+  organization: string,
+  documents: readonly string[],
+  urls: ReadonlyMap<string, string>,
+  version: 'v1' | 'v2',
+): ApiError {
+  const ids = documents.join(', ');
+  const description = `you have not accepted ${ids} in ${organization}; read and accept with POST /iam/v2/terms/${organization}`;
+  const violation = { type: 'TERMS_NOT_ACCEPTED', subject: organization, description };
+  const missing = documents.map((id) => ({ id, label: TERMS_DOCUMENTS[id] ?? id, url: urls.get(id) ?? '' }));
+  return new ApiError(Code.FAILED_PRECONDITION, `Precondition failed: ${description}`, [
+    { type: 'TermsNotAccepted', version, missing },
+    { type: 'PreconditionFailure', violations: [violation] },
+  ]);
+}
 
 export const unauthenticated = (description: string): ApiError =>
   new ApiError(Code.UNAUTHENTICATED, `Unauthenticated: ${description}`);

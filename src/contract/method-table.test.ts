@@ -39,6 +39,7 @@ test('a row has all options of the method', () => {
     requiredToken: undefined,
     handlerCheck: undefined,
     unrestrictedToken: false,
+    beforeTerms: false,
     capabilities: [Capability.CAP_IAM_GROUPS_UPDATE],
     scope: ['group', 'uid'],
     event: {

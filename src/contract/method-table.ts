@@ -58,6 +58,7 @@ function readMethod(desc: DescMethod): Method {
     requiredToken: access.requiredToken || undefined,
     handlerCheck: access.handlerCheck || undefined,
     unrestrictedToken: access.unrestrictedToken,
+    beforeTerms: access.beforeTerms,
     capabilities: access.capabilities,
     scope,
     event: event && readEvent(event, incomplete),

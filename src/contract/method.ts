@@ -43,6 +43,8 @@ export interface Method {
   readonly handlerCheck: string | undefined;
   /** Whether tokens that are restricted to some groups or capabilities are refused. */
   readonly unrestrictedToken: boolean;
+  /** Whether people can call it in an organization whose required documents they have not accepted. */
+  readonly beforeTerms: boolean;
   /** The caller needs all of them. */
   readonly capabilities: readonly Capability[];
   /** The proto field path of the uid that is the scope, such as `['group', 'uid']`; empty when there is none. */

@@ -13,6 +13,7 @@ import type { Dispatch, IncomingCall } from './call.ts';
 import { type CommitDecision, createCommitDecision, withDeadline } from './deadline.ts';
 import { endWithAccess, isListStream, sendListStream } from './list-stream.ts';
 import type { CallObserver } from './observe.ts';
+import { requireTerms } from './require-terms.ts';
 import { runInTransaction, runWriteOperation, type WriteOperation } from './run-write.ts';
 import { validateRequest } from './validate-request.ts';
 
@@ -84,12 +85,14 @@ export function createPipeline(options: PipelineOptions): Dispatch {
 
   function run(
     incoming: IncomingCall,
-    caller: Caller,
+    identified: Caller,
     request: Message,
     decision?: CommitDecision,
   ): MaybePromise<Message | ListStream> {
     const { method, authorization, peer } = incoming;
-    observer.identified?.(caller.uid);
+    observer.identified?.(identified.uid);
+    const { terms } = identified;
+    const caller = terms ? requireTerms(method, identified, terms, request) : identified;
     authorize(method, caller, request);
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);

@@ -13,6 +13,20 @@ export interface CallerLogin {
   readonly capabilities?: CapabilitySet | undefined;
 }
 
+/** The documents that a person must accept in organizations before anything else (WHARF_REQUIRED_TERMS). */
+export interface CallerTerms {
+  /** All required documents, by the uid of the organization. The person can accept these without a capability. */
+  readonly required: ReadonlyMap<string, readonly string[]>;
+  /** Those that the person has not accepted. It has no grants in these organizations. */
+  readonly missing: ReadonlyMap<string, readonly string[]>;
+  /** Where people can read the documents, by id. */
+  readonly urls: ReadonlyMap<string, string>;
+  /** The caller with its grants in all organizations, for the methods that need no acceptance. */
+  readonly beforeAcceptance: Caller;
+  /** Whether the person may accept any document for the organization, because its roles have terms.accept. */
+  canAcceptAny(organization: string): boolean;
+}
+
 /** The identity that makes a call, and what it may do where. */
 export interface Caller {
   /** The uid of the identity; empty for an anonymous caller. */
@@ -23,6 +37,8 @@ export interface Caller {
   readonly isRestricted: boolean;
   /** Undefined if the role bindings of the identity alone decide. */
   readonly login: CallerLogin | undefined;
+  /** Present if documents are required of the caller. Absent on servers without such a setting. */
+  readonly terms?: CallerTerms | undefined;
   /** Whether the caller holds all of `capabilities` at `uid` or at one of its ancestors. No caller holds any at ROOT. */
   can(capabilities: readonly Capability[], uid: ParentUid): boolean;
   /** The part of `wanted` that the caller does not hold at `uid`. Callers can only grant what they hold. */

@@ -11,6 +11,7 @@ import {
   notFound,
   precondition,
   quotaExceeded,
+  termsNotAccepted,
 } from '../base/errors.ts';
 import { httpStatus } from '../base/http-status.ts';
 import {
@@ -23,6 +24,7 @@ import {
   RetryInfoSchema,
 } from '../contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
+import { TermsNotAcceptedDetailSchema } from '../contract/gen/platform/iam/v1/terms.platform_pb.js';
 import { statusJson, toStatus } from './error-status.ts';
 
 const context = { domain: 'iam', serviceDomain: 'wharfinger.dev', requestId: 'req-1' };
@@ -37,6 +39,7 @@ const examples: Record<Detail['type'] | 'none', ApiError> = {
   ResourceInfo: notFound('group', 'abc'),
   QuotaFailure: quotaExceeded('identity:abc', 'an identity may own 10 organizations', 60_000),
   RetryInfo: quotaExceeded('identity:abc', 'an identity may send 10 requests per second', 1.2),
+  TermsNotAccepted: termsNotAccepted('abc', ['sfdpa.v1'], new Map([['sfdpa.v1', 'https://example.com/dpa']]), 'v1'),
   none: denied('groups.list is missing', { capability: 'groups.list' }),
 };
 
@@ -48,6 +51,7 @@ const registry = createRegistry(
   RequestInfoSchema,
   ResourceInfoSchema,
   RetryInfoSchema,
+  TermsNotAcceptedDetailSchema,
 );
 
 for (const [kind, error] of Object.entries(examples)) {

@@ -5,6 +5,7 @@ import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ApiError, Detail } from '../base/errors.ts';
 import { codeName } from '../base/errors.ts';
 import { traceIdOf } from '../base/tracing.ts';
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV2Schema } from '../contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -16,6 +17,7 @@ import {
 } from '../contract/gen/google/rpc/error_details_pb.js';
 import type { Status } from '../contract/gen/google/rpc/status_pb.js';
 import { StatusSchema } from '../contract/gen/google/rpc/status_pb.js';
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV1Schema } from '../contract/gen/platform/iam/v1/terms.platform_pb.js';
 
 /** The facts about a failed call that its error does not have. */
 export interface ErrorContext {
@@ -70,6 +72,10 @@ function encodeDetail(detail: Detail): EncodableDetail {
     }
     case 'QuotaFailure':
       return encodable(QuotaFailureSchema, { violations: detail.violations.map(wellFormed) });
+    case 'TermsNotAccepted':
+      return encodable(detail.version === 'v1' ? TermsNotAcceptedV1Schema : TermsNotAcceptedV2Schema, {
+        missing: detail.missing.map(wellFormed),
+      });
     case 'RetryInfo':
       return encodable(RetryInfoSchema, { retryDelay: durationFromMs(Math.ceil(detail.delayMs)) });
   }

@@ -12,6 +12,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { type ChannelOptions, credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV2Schema } from '../../src/contract/gen/chainguard/platform/iam/v2/terms_pb.js';
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -22,6 +23,7 @@ import {
   RetryInfoSchema,
 } from '../../src/contract/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../src/contract/gen/google/rpc/status_pb.js';
+import { TermsNotAcceptedDetailSchema as TermsNotAcceptedV1Schema } from '../../src/contract/gen/platform/iam/v1/terms.platform_pb.js';
 import { files, methodTable } from '../../src/contract/method-table.ts';
 import { withV2beta1 } from '../../src/contract/v2beta1.ts';
 
@@ -93,6 +95,8 @@ const registry = createRegistry(
   ResourceInfoSchema,
   RequestInfoSchema,
   RetryInfoSchema,
+  TermsNotAcceptedV1Schema,
+  TermsNotAcceptedV2Schema,
 );
 
 const routes = new Map(withV2beta1(methodTable(files)).map((method) => [method.id, method.routes[0]]));

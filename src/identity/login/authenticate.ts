@@ -3,12 +3,16 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { anonymousCaller, createCaller, type Grant } from '../../access/create-caller.ts';
 import { type GrantCache, readAccessVersion } from '../../access/grant-cache.ts';
 import { grantsOf } from '../../access/grants.ts';
+import { findPersonTerms, type PersonTerms } from '../../access/person-terms.ts';
 import { narrowGrants, type TokenScope } from '../../access/token-scope.ts';
 import type { Clock } from '../../base/clock.ts';
 import { unauthenticated } from '../../base/errors.ts';
 import { createLru } from '../../base/lru.ts';
 import { chain, type MaybePromise } from '../../base/maybe-promise.ts';
-import type { Caller } from '../../resource/caller.ts';
+import type { RequiredTerms } from '../../base/terms.ts';
+import { isUid } from '../../base/uid.ts';
+import { Capability } from '../../contract/gen/capabilities/capabilities_pb.js';
+import type { Caller, CallerTerms } from '../../resource/caller.ts';
 import type { Reader } from '../../store/store.ts';
 import { chooseIdentity } from '../federation/choose-identity.ts';
 import { ambiguousIdentity, type FederatedMatches, type MatchFederated } from '../federation/federated-login.ts';
@@ -29,6 +33,9 @@ export interface AuthenticatorOptions {
   readonly publicUrl: string;
   /** Called for every authenticated request. */
   readonly recordLastSeen: (identity: string) => void;
+  /** The documents that people must accept, and where they can read them. */
+  readonly requiredTerms?: RequiredTerms | undefined;
+  readonly termsUrls?: ReadonlyMap<string, string> | undefined;
   /** Throws if an address may send no unknown token now (src/limits/request-rates.ts). Absent for no limit. */
   readonly requireAttempt?: ((address: string) => void) | undefined;
 }
@@ -45,6 +52,7 @@ export interface Authenticator {
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { db, clock, accessTokens, matchFederated, grantCache, publicUrl, recordLastSeen, requireAttempt } = options;
+  const { requiredTerms = NO_TERMS, termsUrls = NO_URLS } = options;
 
   // Keyed by digest, so that the cache contains no usable credentials.
   const callers = createLru<string, CachedCaller>(MAX_CACHED);
@@ -83,20 +91,45 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     ]);
     const sessionExpires = record.session === undefined ? Infinity : record.authenticatedAt + LOGIN_LIFETIME_MS;
     const expiry = relationship.case === 'staticKeys' ? relationship.value.expirationTime : undefined;
+    const narrowed = narrowGrants(grants, scope);
+    const terms =
+      requiredTerms.size > 0
+        ? await findPersonTerms(reader, requiredTerms, identity, narrowed, isRestricted(scope))
+        : undefined;
     return {
-      grants: narrowGrants(grants, scope),
+      grants: terms?.accepted ?? narrowed,
+      terms,
       until: Math.min(expires, sessionExpires, expiry ? timestampMs(expiry) : Infinity),
     };
   }
 
-  function callerOf(login: Login, { grants }: Access, accessVersion: string | undefined): Caller {
+  function callerOf(login: Login, { grants, terms }: Access, accessVersion: string | undefined): Caller {
     const { identity } = login.record;
-    const caller = createCaller(identity, login.actor, grants, {
-      isRestricted: login.scope.scopes !== undefined || login.scope.capabilities !== undefined,
+    const options = {
+      isRestricted: isRestricted(login.scope),
       login: { provider: login.record.provider, scopes: login.scope.scopes, capabilities: login.scope.capabilities },
+    };
+    const caller = createCaller(identity, login.actor, grants, {
+      ...options,
+      terms: terms && callerTerms(terms),
       current: (reader) =>
         chain(readAccessVersion(reader), (newest) => (newest === accessVersion ? caller : reload(reader, newest))),
     });
+    /** The caller with all its grants becomes the one that a newer access version has in the same way. */
+    function callerTerms({ required, missing, all, beforeAcceptance }: PersonTerms): CallerTerms {
+      const whole = createCaller(identity, login.actor, all);
+      const terms = {
+        ...{ required, missing, urls: termsUrls, beforeAcceptance: whole },
+        canAcceptAny: (group: string) => isUid(group) && whole.can(ACCEPT_TERMS, group),
+      };
+      const before: Caller = createCaller(identity, login.actor, beforeAcceptance, {
+        ...options,
+        terms,
+        current: (reader) =>
+          chain(caller.current(reader), (next) => (next === caller ? before : (next.terms?.beforeAcceptance ?? next))),
+      });
+      return Object.assign(terms, { beforeAcceptance: before });
+    }
     /** Does not fetch anything from the issuer, because the transaction of a write is open. */
     async function reload(reader: Reader, newest: string | undefined): Promise<Caller> {
       const access = await loadAccess(login, reader, (uid) => grantsOf(reader, uid));
@@ -190,6 +223,13 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return { authenticate: createAuthenticate(false), authenticateForRegistry: createAuthenticate(true) };
 }
 
+const NO_TERMS: RequiredTerms = new Map();
+const NO_URLS: ReadonlyMap<string, string> = new Map();
+const ACCEPT_TERMS = [Capability.CAP_TERMS_ACCEPT];
+
+const isRestricted = ({ scopes, capabilities }: TokenScope): boolean =>
+  scopes !== undefined || capabilities !== undefined;
+
 const MAX_CACHED = 10_000;
 /**
  * Registry clients send the same federated token with every request of a pull. Changed keys of its
@@ -212,6 +252,7 @@ interface Login {
 /** What a login may do at one access version. */
 interface Access {
   readonly grants: readonly Grant[];
+  readonly terms: PersonTerms | undefined;
   /** When the token, or the keys of its identity, must be checked again. */
   readonly until: number;
 }

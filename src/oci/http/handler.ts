@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
+import { termsNotAccepted } from '../../base/errors.ts';
 import type { IncomingTrace } from '../../base/tracing.ts';
 import type { Method } from '../../contract/method.ts';
 import type { RequestRates } from '../../limits/request-rates.ts';
@@ -79,9 +80,19 @@ export function createHandler(options: HandlerOptions): Handler {
     );
     rates.countIdentity(credential.caller.uid);
     observer.identified?.(credential.caller.uid);
+    await requireTerms(credential, route, query);
     const { method } = endpoint;
     const call = { method, ...credential, authorization, now: clock(), db, req, address, query, bodyTimeout };
     return endpoint.handle(call, route);
+  }
+
+  /** Refuses pulls, pushes and tokens for repositories of an organization whose documents the person has not accepted. */
+  async function requireTerms({ caller: { terms } }: Credential, route: Route, query: URLSearchParams): Promise<void> {
+    if (!terms || terms.missing.size === 0) return;
+    const organization = (await organizationsOf(db, route, query)).find((uid) => terms.missing.has(uid));
+    if (organization === undefined) return;
+    const { message } = termsNotAccepted(organization, terms.missing.get(organization) ?? [], terms.urls, 'v2');
+    throw new OciError('DENIED', message);
   }
 
   /** Without a valid token, the response says where to get one. */

@@ -57,6 +57,8 @@ export function shorten(error: ApiError, bytes: number): ApiError {
         return { ...detail, violations: detail.violations.map(clipAll).filter(fits) };
       case 'QuotaFailure':
         return { ...detail, violations: detail.violations.map(clipAll).filter(fits) };
+      case 'TermsNotAccepted':
+        return { ...detail, missing: detail.missing.map(clipAll).filter(fits) };
       case 'ResourceInfo':
         return clipAll(detail);
       case 'RetryInfo':

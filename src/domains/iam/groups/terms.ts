@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { TERMS_DOCUMENT_IDS } from '../../../base/terms.ts';
 import { newUid, rootOf } from '../../../base/uid.ts';
 import {
   AcceptTermsResponseSchema,
@@ -10,13 +11,15 @@ import type { Engine } from '../../../resource/engine.ts';
 import { type Operations, writeOperation } from '../../../resource/operation.ts';
 import { requireParent } from '../../../resource/parent.ts';
 import { find, findChildren } from '../../../resource/read.ts';
+import { missingCapabilities } from '../../../resource/require-capabilities.ts';
 import { standardOperations } from '../../../resource/standard-methods.ts';
 import { refuse } from '../../../resource/validate.ts';
 import { insert } from '../../../resource/write.ts';
 import { groups } from './groups.ts';
 
-/** The ids of the documents that can be accepted. */
-const DOCUMENTS: readonly string[] = ['guardener-tos.v1', 'sfdpa.v1', 'skills-tos.v1'];
+/** The key of the acceptance of a document for a group by an identity. */
+export const acceptanceKey = (group: string, docId: string, identity: string): string =>
+  `${group} ${docId} ${identity}`;
 
 /** Records that an identity accepted a document for a group. */
 export const termsAcceptances = defineResource({
@@ -26,7 +29,12 @@ export const termsAcceptances = defineResource({
   parents: ['group'],
   listedUnder: 'group',
   orders: { doc_id: (acceptance) => acceptance.docId },
-  unique: ({ docId }, group) => [{ key: `${group} ${docId}`, taken: `${group} has accepted ${docId} already` }],
+  // People have no access until they have accepted, where a document is required.
+  grantsAccess: true,
+  unique: ({ docId, acceptedBy }, group) => [
+    { key: acceptanceKey(group, docId, acceptedBy), taken: `${acceptedBy} has accepted ${docId} already` },
+  ],
+  indexVersions: { unique: 2 },
 });
 
 export const termsOperations = (engine: Engine): Operations => ({
@@ -34,22 +42,33 @@ export const termsOperations = (engine: Engine): Operations => ({
   ...acceptTerms,
 });
 
-/** Records the documents that the group has not accepted yet. Earlier acceptances stay unchanged. */
+/**
+ * Records the documents that the group has not accepted yet. Where documents are required of people, each person accepts
+ * them, and needs no capability for it. Earlier acceptances stay unchanged.
+ */
 const acceptTerms = writeOperation(TermsService.method.acceptTerms, {
   async run(ctx, { group, documentIds }) {
     const { db, caller, now } = ctx;
     refuse(
       documentIds.flatMap((id, at) =>
-        DOCUMENTS.includes(id)
+        TERMS_DOCUMENT_IDS.includes(id)
           ? []
-          : [{ field: `document_ids[${at}]`, description: `must be one of ${DOCUMENTS.join(', ')}` }],
+          : [{ field: `document_ids[${at}]`, description: `must be one of ${TERMS_DOCUMENT_IDS.join(', ')}` }],
       ),
     );
+    const ownDocuments = caller.terms?.required.get(group) ?? [];
+    if (caller.terms && !caller.terms.canAcceptAny(group) && !documentIds.every((id) => ownDocuments.includes(id))) {
+      throw missingCapabilities(ctx.method.capabilities, group);
+    }
     // Locks the group, so that a concurrent call finds what this one inserts.
     await find(db.forUpdate, groups, group);
     const parent = await requireParent(db.forShare, termsAcceptances, group);
     const before = await findChildren(db, termsAcceptances, group);
-    const accepted = new Set(before.map(({ message }) => message.docId));
+    const accepted = new Set(
+      before
+        .filter(({ message }) => message.acceptedBy === caller.uid || !ownDocuments.includes(message.docId))
+        .map(({ message }) => message.docId),
+    );
     const missing = new Set(documentIds).difference(accepted);
     for (const docId of missing) {
       const message = create(TermsAcceptanceSchema, { docId, acceptedBy: caller.uid, orgUid: rootOf(parent) });

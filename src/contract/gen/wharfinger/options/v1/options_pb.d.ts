@@ -77,6 +77,13 @@ export declare type Access = Message<"wharfinger.options.v1.Access"> & {
    * @generated from field: string required_token = 10;
    */
   requiredToken: string;
+
+  /**
+   * People can call the method in an organization whose required documents they have not accepted.
+   *
+   * @generated from field: bool before_terms = 11;
+   */
+  beforeTerms: boolean;
 };
 
 /**
