@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { rootOf } from '../../src/base/uid.ts';
 import { SubscriptionsService } from '../../src/contract/gen/chainguard/platform/events/v2/subscriptions_pb.js';
 import { AccountAssociationsService } from '../../src/contract/gen/chainguard/platform/iam/v2/account_associations_pb.js';
 import { ExternalGroupRoleMappingsService } from '../../src/contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
@@ -64,7 +65,7 @@ const bind = async (context: EmitContext) => {
 const newProvider = async ({ api, group }: EmitContext) => {
   const value = { issuer: 'https://login.example.com', clientId: 'wharf', clientSecret: 'hush', groupsClaim: 'groups' };
   const identityProvider = { name: 'directory', defaultRole: VIEWER, configuration: { case: 'oidc' as const, value } };
-  return (await api.call(createIdentityProvider, { parent: group, identityProvider })).uid;
+  return (await api.call(createIdentityProvider, { parent: rootOf(group), identityProvider })).uid;
 };
 const withScim = async (context: EmitContext) => {
   const identityProviderUid = await newProvider(context);

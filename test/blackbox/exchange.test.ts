@@ -235,7 +235,7 @@ for (const database of databases) {
 
         test('a person who logs in through an identity provider has access only inside its group', async () => {
           const name = `people ${++names}`;
-          const { uid: group } = await api.call(createGroup, { parent: server.organization, group: { name } });
+          const { uid: group } = await api.call(createGroup, { group: { name } });
           const { uid: inner } = await api.call(createGroup, { parent: group, group: { name } });
           const oidc = { issuer: provider.issuer, clientId: `${CLIENT}/${names}`, groupsClaim: 'groups' };
           const { uid: identityProvider } = await api.call(createIdentityProvider, {

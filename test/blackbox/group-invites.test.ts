@@ -76,7 +76,7 @@ for (const database of databases) {
       let org: string;
       before(async () => {
         api = connect();
-        org = (await newGroup(`${prefix} invites`, server.organization)).uid;
+        org = (await newGroup(`${prefix} invites`, '')).uid;
         await newIdentityProvider(api, org, proof.issuer, 'client');
       });
       after(() => api.close());

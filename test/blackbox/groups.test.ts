@@ -5,6 +5,7 @@ import { Code } from '../../src/base/errors.ts';
 import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
+import { Groups as V1Groups } from '../../src/contract/gen/platform/iam/v1/group.platform_pb.js';
 import { databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -43,12 +44,11 @@ for (const database of databases) {
       test('a created group can be read, listed, changed and deleted', async () => {
         const group = await api.call(createGroup, {
           parent: org,
-          group: { name: `${prefix} life`, description: 'first', kind: OrgKind.DEV, uid: 'ignored' },
+          group: { name: `${prefix} life`, description: 'first', uid: 'ignored' },
         });
         assert.match(group.uid, new RegExp(`^${org}/[0-9a-f]{16}$`));
         assert.ok(group.createTime && group.updateTime);
         assert.deepEqual(group.createTime, group.updateTime);
-        assert.equal(group.kind, OrgKind.DEV);
         assert.deepEqual(await api.call(getGroup, { uid: group.uid }), group);
 
         const { groups } = await api.call(listGroups, { name: `${prefix} life` });
@@ -112,6 +112,50 @@ for (const database of databases) {
           Code.INVALID_ARGUMENT,
         );
         assert.deepEqual(error.fields, ['update_mask']);
+      });
+
+      test('kind and status are those of the organization, and a verified organization needs a kind', async () => {
+        const name = `${prefix} kinds`;
+        for (const group of [
+          { name, verified: true },
+          { name, verified: true, kind: OrgKind.UNSPECIFIED },
+        ]) {
+          assert.deepEqual((await rejects(api.call(createGroup, { group }), Code.INVALID_ARGUMENT)).fields, ['kind']);
+          const v1 = api.call(V1Groups.method.create, { group });
+          assert.deepEqual((await rejects(v1, Code.INVALID_ARGUMENT)).fields, ['kind']);
+        }
+        const { uid } = await api.call(createGroup, { group: { name } });
+        const update = (group: object, ...paths: string[]) =>
+          api.call(updateGroup, { group: { uid, ...group }, updateMask: { paths } });
+        assert.deepEqual((await rejects(update({ verified: true }, 'verified'), Code.INVALID_ARGUMENT)).fields, [
+          'kind',
+        ]);
+        const child = await api.call(createGroup, { parent: uid, group: { name: 'child' } });
+        assert.deepEqual([child.kind, child.status], [OrgKind.UNSPECIFIED, OrgStatus.READY]);
+        await update({ verified: true, kind: OrgKind.DEV }, 'verified', 'kind');
+        const refused = await rejects(update({ kind: OrgKind.UNSPECIFIED }, 'kind'), Code.INVALID_ARGUMENT);
+        assert.deepEqual(refused.fields, ['kind']);
+        // Clients of v1 that do not know the kind keep it.
+        const put = await api.call(V1Groups.method.update, { id: uid, name, verified: true, description: 'put' });
+        assert.deepEqual([put.kind, put.description], [OrgKind.DEV, 'put']);
+
+        const read = await api.call(getGroup, { uid: child.uid });
+        assert.deepEqual([read.kind, read.status], [OrgKind.DEV, OrgStatus.READY]);
+        const { groups } = await api.call(listGroups, { uidp: { descendantsOf: uid } });
+        assert.ok(groups.every((group) => group.kind === OrgKind.DEV && group.status === OrgStatus.READY));
+        const [v1] = (await api.call(V1Groups.method.list, { id: child.uid })).items;
+        assert.deepEqual([v1?.kind, v1?.status], [OrgKind.DEV, OrgStatus.READY]);
+        // What was read can be sent back, and nothing else.
+        const echoed = await api.call(updateGroup, { group: { ...read, description: 'echo' } });
+        assert.deepEqual([echoed.kind, echoed.description], [OrgKind.DEV, 'echo']);
+        const second = await api.call(createGroup, { parent: child.uid, group: { name: 'second', kind: OrgKind.DEV } });
+        assert.equal(second.kind, OrgKind.DEV);
+        const other = { group: { uid: child.uid, kind: OrgKind.INFRA }, updateMask: { paths: ['kind'] } };
+        assert.deepEqual((await rejects(api.call(updateGroup, other), Code.INVALID_ARGUMENT)).fields, ['kind']);
+        const infra = api.call(createGroup, { parent: uid, group: { name: 'infra', kind: OrgKind.INFRA } });
+        assert.deepEqual((await rejects(infra, Code.INVALID_ARGUMENT)).fields, ['kind']);
+        await update({ kind: OrgKind.INFRA }, 'kind');
+        assert.equal((await api.call(getGroup, { uid: second.uid })).kind, OrgKind.INFRA);
       });
 
       test('the creator of an organization has access to it immediately', async () => {

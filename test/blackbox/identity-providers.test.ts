@@ -15,6 +15,7 @@ import {
   IdentityProvidersService,
 } from '../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RolesService } from '../../src/contract/gen/chainguard/platform/iam/v2/roles_pb.js';
+import { IdentityProviders as V1IdentityProviders } from '../../src/contract/gen/platform/iam/v1/identity_providers.platform_pb.js';
 import { clientSecretContext, identityProviders } from '../../src/domains/iam/identity-providers/identity-providers.ts';
 import { find, findReferring } from '../../src/resource/read.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -81,7 +82,7 @@ for (const database of databases) {
       before(async () => {
         api = connect();
         const group = { name: `${prefix} identity providers` };
-        org = (await api.call(createGroup, { parent: server.organization, group })).uid;
+        org = (await api.call(createGroup, { group })).uid;
       });
       after(() => api.close());
 
@@ -109,6 +110,27 @@ for (const database of databases) {
         const key = Buffer.from(await readFile(join(server.dataLocation.dataDir, 'master.key'), 'utf8'), 'base64');
         return open(sealingKey(key), String(sealed), clientSecretContext(uid)).toString();
       };
+
+      test('a provider belongs to an organization', async () => {
+        const { uid: parent } = await api.call(createGroup, { parent: org, group: { name: 'not an organization' } });
+        for (const version of ['v2', 'v2beta1']) {
+          const id = `chainguard.platform.iam.${version}.IdentityProvidersService/CreateIdentityProvider`;
+          const identityProvider = { name: 'below', defaultRole: VIEWER, configuration: configured() };
+          const call = api.call(createIdentityProvider, { parent, identityProvider }, { token: server.token, id });
+          const error = await rejects(call, Code.INVALID_ARGUMENT);
+          assert.deepEqual(error.fields, ['parent']);
+          assert.ok(error.message.includes(org), error.message);
+        }
+        const v1 = api.call(V1IdentityProviders.method.create, {
+          parentId: parent,
+          identityProvider: {
+            name: 'below',
+            defaultRole: VIEWER,
+            configuration: { case: 'oidc', value: { issuer: ISSUER, clientId: 'wharf' } },
+          },
+        });
+        assert.deepEqual((await rejects(v1, Code.INVALID_ARGUMENT)).fields, ['parent_id']);
+      });
 
       test('a provider can be created, read, listed, updated and deleted, and never shows its secret', async () => {
         const provider = await make('life', { additionalScopes: ['email'], groupsClaim: 'groups', pkceEnabled: true });
@@ -153,7 +175,7 @@ for (const database of databases) {
       });
 
       test('identity providers are listed in order, filtered by hierarchy, and found by issuer', async () => {
-        const { uid: group } = await api.call(createGroup, { parent: org, group: { name: 'for lists' } });
+        const { uid: group } = await api.call(createGroup, { group: { name: `${prefix} for lists` } });
         const issuer = `https://${prefix}.example.com`;
         const [b, a] = [await make('bbb', { issuer }, VIEWER, group), await make('aaa', {}, VIEWER, group)];
         const list = async (request: object) =>
@@ -192,7 +214,7 @@ for (const database of databases) {
         await badOidc({ issuer: 'http://127.0.0.1:9000' }, 'oidc.issuer');
       });
 
-      test('the default role must exist at the group or an ancestor, and cannot be deleted', async () => {
+      test('the default role must exist at the organization, and cannot be deleted', async () => {
         const refused = async (role: string) =>
           assert.deepEqual((await rejects(make('roles', {}, role), Code.INVALID_ARGUMENT)).fields, ['default_role']);
         await refused('nonsense');
@@ -203,9 +225,9 @@ for (const database of databases) {
         await refused(foreign.uid);
 
         const own = await newRole('own', [Capability.CAP_IAM_GROUPS_LIST]);
-        const provider = await make('roles', {}, own.uid, below);
+        const provider = await make('roles', {}, own.uid);
         await rejects(api.call(deleteRole, { uid: own.uid }), Code.FAILED_PRECONDITION);
-        await api.call(updateIdentityProvider, { identityProvider: { uid: provider.uid, defaultRole: foreign.uid } });
+        await api.call(updateIdentityProvider, { identityProvider: { uid: provider.uid, defaultRole: VIEWER } });
         await api.call(deleteRole, { uid: own.uid });
       });
 

@@ -53,12 +53,12 @@ for (const database of databases) {
       let team: string;
       before(async () => {
         api = connect();
-        org = (await newGroup(`${prefix} mappings`, server.organization)).uid;
+        org = (await newGroup(`${prefix} mappings`)).uid;
         team = (await newGroup('team', org)).uid;
       });
       after(() => api.close());
 
-      const newGroup = (name: string, parent: string) => api.call(createGroup, { parent, group: { name } });
+      const newGroup = (name: string, parent = '') => api.call(createGroup, { parent, group: { name } });
       const newProvider = async (parent = org): Promise<string> => {
         const value = { issuer: 'https://login.example.com', clientId: 'wharf', groupsClaim: 'groups' };
         const configuration = { case: 'oidc' as const, value };
@@ -90,8 +90,8 @@ for (const database of databases) {
           events.map(({ type, scope, extensions }) => ({ type, scope, extensions })),
           ['created', 'deleted'].map((change) => ({
             type: `dev.chainguard.api.iam.external_group_role_mappings.${change}.v1`,
-            scope: server.organization,
-            extensions: { group: server.organization, identityprovider: provider },
+            scope: org,
+            extensions: { group: org, identityprovider: provider },
           })),
         );
         assert.equal(events[0]?.body?.external_group_id, 'cn=Admins,dc=example');
@@ -99,7 +99,8 @@ for (const database of databases) {
       });
 
       test('mappings are filtered by provider and hierarchy, within the reach of the caller', async () => {
-        const [one, two] = [await newProvider(), await newProvider(team)];
+        const { uid: other } = await newGroup(`${prefix} other mappings`);
+        const [one, two] = [await newProvider(), await newProvider(other)];
         const [b, a] = [await map(one, 'b'), await map(one, 'a')];
         const c = await map(two, 'c');
         const list = async (request: object) =>
@@ -108,14 +109,14 @@ for (const database of databases) {
         assert.deepEqual(await list({ identityProviderUid: one, orderBy: 'external_group_id' }), [a.uid, b.uid]);
         assert.deepEqual(await list({ identityProviderUid: one, orderBy: 'create_time' }), [b.uid, a.uid]);
         assert.deepEqual(await list({ uidp: { childrenOf: two } }), [c.uid]);
-        assert.deepEqual(await list({ uidp: { descendantsOf: team } }), [c.uid]);
+        assert.deepEqual(await list({ uidp: { descendantsOf: other } }), [c.uid]);
         assert.deepEqual(await list({ uidp: { ids: [b.uid] }, identityProviderUid: one }), [b.uid]);
         assert.deepEqual(await list({ identityProviderUid: 'nonsense' }), []);
         const page = await api.call(listExternalGroupRoleMappings, { identityProviderUid: one, pageSize: 1 });
         assert.equal(page.totalCount, 2n);
         assert.notEqual(page.nextPageToken, '');
 
-        const outsider = await callerWithRole(server, 'viewer', team);
+        const outsider = await callerWithRole(server, 'viewer', other);
         const seen = await api.call(listExternalGroupRoleMappings, {}, { token: await outsider.token() });
         assert.deepEqual(
           seen.externalGroupRoleMappings.map(({ uid }) => uid),
@@ -123,12 +124,12 @@ for (const database of databases) {
         );
       });
 
-      test('the default scope is the group of the provider', async () => {
-        assert.equal((await map(await newProvider(team), 'x')).scope, team);
+      test('the default scope is the organization of the provider', async () => {
+        assert.equal((await map(await newProvider(), 'x')).scope, org);
       });
 
       test('validation errors name the invalid field', async () => {
-        const provider = await newProvider(team);
+        const provider = await newProvider();
         const fields = async (externalGroupRoleMapping: object) => {
           const call = api.call(createExternalGroupRoleMapping, { parent: provider, externalGroupRoleMapping });
           return (await rejects(call, Code.INVALID_ARGUMENT)).fields;
@@ -140,7 +141,7 @@ for (const database of databases) {
         assert.deepEqual(await fields({ ...fine, roleUid: 'nonsense' }), ['role_uid']);
         assert.deepEqual(await fields({ ...fine, roleUid: '0'.repeat(40) }), ['role_uid']);
         assert.deepEqual(await fields({ ...fine, scope: 'nonsense' }), ['scope']);
-        assert.deepEqual(await fields({ ...fine, scope: org }), ['scope']);
+        assert.deepEqual(await fields({ ...fine, scope: server.organization }), ['scope']);
         assert.deepEqual(await fields({ ...fine, scope: `${team}/${'0'.repeat(16)}` }), ['scope']);
         await rejects(map(`${org}/${'0'.repeat(16)}`, 'x'), Code.NOT_FOUND);
         await map(provider, 'ü'.repeat(255));
@@ -207,7 +208,7 @@ for (const database of databases) {
         const [created, batch, ...more] = await eventsAbout(store.reader, provider);
         assert.match(created?.type ?? '', /identity_providers\.created/);
         assert.equal(batch?.type, 'dev.chainguard.api.iam.external_group_role_mappings.deleted.batch.v1');
-        assert.deepEqual(batch?.extensions, { group: server.organization, identityprovider: provider });
+        assert.deepEqual(batch?.extensions, { group: org, identityprovider: provider });
         assert.deepEqual(more, [], 'a batch that deletes nothing emits no event');
       });
 

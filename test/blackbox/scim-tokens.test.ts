@@ -62,7 +62,7 @@ for (const database of databases) {
       before(async () => {
         api = connect();
         const group = { name: `${prefix} scim` };
-        org = (await api.call(GroupsService.method.createGroup, { parent: server.organization, group })).uid;
+        org = (await api.call(GroupsService.method.createGroup, { group })).uid;
       });
       after(() => api.close());
 

@@ -173,7 +173,7 @@ onEveryDatabaseAndWire('v1 of IAM', (fixture) => {
   });
 
   test('events omit the same secrets and fields as in v2', async () => {
-    const group = await fixture.newGroup();
+    const group = await fixture.newOrganization();
     const ttl = { seconds: 60n };
     const invite = await fixture.api.call(GroupInvites.method.create, { group, role: VIEWER, email: 'a@b.cd', ttl });
     assert.match(invite.code, /^\w+\.\S{43}$/);
@@ -209,7 +209,7 @@ onEveryDatabaseAndWire('v1 of IAM', (fixture) => {
   });
 
   test('SCIM tokens can be generated, regenerated, disabled and revoked', async () => {
-    const parentId = await fixture.newGroup();
+    const parentId = await fixture.newOrganization();
     const configuration = { case: 'oidc' as const, value: { issuer: 'https://x.example.com', clientId: 'c' } };
     const provider = { name: newName(), defaultRole: VIEWER, configuration };
     const { id } = await fixture.api.call(IdentityProviders.method.create, { parentId, identityProvider: provider });
@@ -229,7 +229,7 @@ onEveryDatabaseAndWire('v1 of IAM', (fixture) => {
   });
 
   test('several mappings can be deleted in a batch', async () => {
-    const group = await fixture.newGroup();
+    const group = await fixture.newOrganization();
     const configuration = { case: 'oidc' as const, value: { issuer: 'https://y.example.com', clientId: 'c' } };
     const identityProvider = { name: newName(), defaultRole: VIEWER, configuration };
     const { id } = await fixture.api.call(IdentityProviders.method.create, { parentId: group, identityProvider });

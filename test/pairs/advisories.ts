@@ -93,7 +93,9 @@ export const vulnerabilityMetadata: ReadPair = {
     }),
   v2: async (api, id) =>
     toPlainObject(
-      (await api.call(SecurityAdvisoryService.method.listVulnerabilityMetadata, { id })).vulnerabilityMetadata,
+      (await api.call(SecurityAdvisoryService.method.listVulnerabilityMetadata, { id })).vulnerabilityMetadata.map(
+        ({ aliases: _, ...fields }) => fields,
+      ),
     ),
 };
 

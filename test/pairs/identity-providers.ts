@@ -35,6 +35,7 @@ const oidc = (clientId: string) => ({
 
 export const identityProviders: VersionPair<v1Providers.IdentityProvider, IdentityProvider> = {
   resource: 'identity provider',
+  parent: (fixture: ApiFixture) => fixture.newOrganization(),
   v1: {
     create: (api, parentId, name) =>
       api.call(v1Providers.IdentityProviders.method.create, {
@@ -87,7 +88,7 @@ export const identityProviders: VersionPair<v1Providers.IdentityProvider, Identi
 export const mappings: VersionPair<v1Mappings.ExternalGroupRoleMapping, ExternalGroupRoleMapping> = {
   resource: 'external group role mapping',
   async parent(fixture: ApiFixture) {
-    const { uid } = await identityProviders.v2.create(fixture.api, await fixture.newGroup(), 'provider');
+    const { uid } = await identityProviders.v2.create(fixture.api, await fixture.newOrganization(), 'provider');
     return uid;
   },
   v1: {

@@ -19,6 +19,8 @@ export interface ApiFixture {
   as(token: string): Client;
   /** Creates a group for one test in `parent`, which defaults to the organization, and returns its uid. */
   newGroup(parent?: string): Promise<string>;
+  /** Creates an organization for one test, and returns its uid. */
+  newOrganization(): Promise<string>;
   /** Reads the database directly. */
   readonly db: Reader;
 }
@@ -66,6 +68,10 @@ export function onEveryDatabaseAndWire(
             const group = { name: `group ${++groupCount}` };
             return (await as(server.token).call(GroupsService.method.createGroup, { parent, group })).uid;
           };
+          const newOrganization = async (): Promise<string> => {
+            const group = { name: `organization ${++groupCount}` };
+            return (await as(server.token).call(GroupsService.method.createGroup, { group })).uid;
+          };
           suite({
             get server() {
               return server;
@@ -82,6 +88,7 @@ export function onEveryDatabaseAndWire(
             },
             as,
             newGroup,
+            newOrganization,
           });
         });
       }

@@ -9,7 +9,7 @@ import { newKey, type SigningKey, sign, startIssuer } from './issuer.ts';
 /** Servers must accept the issuers of tests, which are on this machine. */
 export const ALLOW_TEST_ISSUERS = { WHARF_ALLOW_PRIVATE_ISSUERS: 'true' };
 
-/** An issuer and an identity provider with it in a new group. */
+/** An issuer and an identity provider with it in a new organization. */
 export interface TestProvider {
   readonly group: string;
   readonly uid: string;
@@ -29,7 +29,7 @@ export interface Person {
 
 let count = 0;
 
-/** Creates an identity provider in a new group. With `of`, it has the same issuer as another one. */
+/** Creates an identity provider in a new organization. With `of`, it has the same issuer as another one. */
 export async function newTestProvider(
   fixture: ApiFixture,
   t: TestContext,
@@ -37,7 +37,7 @@ export async function newTestProvider(
 ): Promise<TestProvider & TestIssuer> {
   const { issuer, key } = of ?? (await newTestIssuer(t));
   const clientId = `client-${++count}`;
-  const group = await fixture.newGroup();
+  const group = await fixture.newOrganization();
   const { uid } = await fixture.api.call(IdentityProvidersService.method.createIdentityProvider, {
     parent: group,
     identityProvider: {

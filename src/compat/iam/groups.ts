@@ -1,5 +1,10 @@
 import { GroupSchema, GroupsService } from '../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
-import { Groups, GroupSchema as V1GroupSchema } from '../../contract/gen/platform/iam/v1/group.platform_pb.js';
+import {
+  Groups,
+  OrgKind,
+  type Group as V1Group,
+  GroupSchema as V1GroupSchema,
+} from '../../contract/gen/platform/iam/v1/group.platform_pb.js';
 import type { Operations } from '../../resource/operation.ts';
 import { adapt } from '../adapt.ts';
 import { adaptList, uidpFilterOf } from '../adapt-list.ts';
@@ -12,6 +17,12 @@ const groupMapper = createMessageMapper(V1GroupSchema, GroupSchema, {
 
 const v1FieldNames = { uid: 'id' };
 
+/** A verified organization must have a kind, so an update without one keeps it. */
+const updateMaskOf = ({ verified, kind }: V1Group): { paths: string[] } => {
+  const { paths } = groupMapper.fullUpdateMask;
+  return { paths: verified && kind === OrgKind.UNSPECIFIED ? paths.filter((path) => path !== 'kind') : paths };
+};
+
 export const groupOperations = (operations: Operations): Operations => ({
   ...adapt(operations, Groups.method.create, GroupsService.method.createGroup, {
     request: ({ parent, group }) => ({ parent, group: groupMapper.toV2(group) }),
@@ -19,7 +30,7 @@ export const groupOperations = (operations: Operations): Operations => ({
     v1FieldNames,
   }),
   ...adapt(operations, Groups.method.update, GroupsService.method.updateGroup, {
-    request: (group) => ({ group: groupMapper.toV2(group), updateMask: groupMapper.fullUpdateMask }),
+    request: (group) => ({ group: groupMapper.toV2(group), updateMask: updateMaskOf(group) }),
     response: groupMapper.toV1,
     v1FieldNames,
   }),

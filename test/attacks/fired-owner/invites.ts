@@ -52,7 +52,7 @@ for (const database of databases) {
         const issuer = await startIssuer(t, key);
         issuer.publish(key);
         const name = `invites ${++count}`;
-        const { uid } = await api.call(createGroup, { parent: server.organization, group: { name } });
+        const { uid } = await api.call(createGroup, { group: { name } });
         const configuration = {
           case: 'oidc' as const,
           value: { issuer: issuer.url, clientId: 'console', groupsClaim },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code } from '../../../src/base/errors.ts';
-import { GroupsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { GroupsService, OrgKind } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { RoleBindingsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
 import { Groups } from '../../../src/contract/gen/platform/iam/v1/group.platform_pb.js';
 import { onEveryDatabaseAndWire } from '../../support/api-fixture.ts';
@@ -99,7 +99,9 @@ onEveryDatabaseAndWire('the names and the verification of organizations', (fixtu
     // A mask may name it, as long as the value stays.
     assert.equal((await verify(tenant, false)).description, 'said');
 
-    const { uid: mine } = await fixture.api.call(createGroup, { group: { name: newName(), verified: true } });
+    const { uid: mine } = await fixture.api.call(createGroup, {
+      group: { name: newName(), verified: true, kind: OrgKind.CUSTOMER },
+    });
     const unverify = { group: { uid: mine, verified: false }, updateMask: { paths: ['verified'] } };
     assert.equal((await fixture.api.call(updateGroup, unverify)).verified, false);
     await fixture.api.call(updateGroup, { group: { uid: mine, verified: true } });

@@ -30,7 +30,7 @@ const PRIVATE_PATTERNS = ['https://10\\.0\\.0\\.1/.*', 'http://127.0.0.1:[0-9]+'
 
 onEveryDatabaseAndWire('issuers at private addresses', (fixture) => {
   test('are refused when an identity or identity provider is created or changed', async () => {
-    const parent = await fixture.newGroup();
+    const parent = await fixture.newOrganization();
     const create = (value: object) =>
       fixture.api.call(createIdentity, {
         parent,

@@ -5,7 +5,6 @@ import { Code } from '../../../src/base/errors.ts';
 import { capabilityByName } from '../../../src/contract/capabilities.ts';
 import { ExternalGroupRoleMappingsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js';
 import { GroupInvitesService } from '../../../src/contract/gen/chainguard/platform/iam/v2/group_invites_pb.js';
-import { GroupsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { IdentitiesService } from '../../../src/contract/gen/chainguard/platform/iam/v2/identities_pb.js';
 import { IdentityProvidersService } from '../../../src/contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js';
 import { RoleBindingsService } from '../../../src/contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js';
@@ -120,7 +119,10 @@ onEveryDatabaseAndWire('removing what is stronger', (fixture) => {
   });
 
   test('an identity provider that gives stronger roles, and its mappings, are not removed or weakened', async () => {
-    const parent = await fixture.newGroup(group);
+    const parent = await fixture.newOrganization();
+    const role = { name: 'access manager', capabilities: ACCESS };
+    const { uid: managing } = await fixture.api.call(createRole, { parent, role });
+    const manager = fixture.as(await (await callerWithRole(fixture.server, managing, parent)).token());
     const oidc = { issuer: 'https://idp.test', clientId: 'client' };
     const provider = async (defaultRole: string) => {
       const configuration = { case: 'oidc' as const, value: oidc };
@@ -128,7 +130,7 @@ onEveryDatabaseAndWire('removing what is stronger', (fixture) => {
       return (await fixture.api.call(createIdentityProvider, { parent, identityProvider })).uid;
     };
     const { uid: weak } = await fixture.api.call(createRole, {
-      parent: group,
+      parent,
       role: { name: 'weak', capabilities: ACCESS.slice(0, 1) },
     });
     const ofOwners = await provider(OWNER);
@@ -146,6 +148,5 @@ onEveryDatabaseAndWire('removing what is stronger', (fixture) => {
     await denied(manager.call(batchDeleteExternalGroupRoleMappings, { parent: mapped, names: [uid] }));
     await denied(manager.call(deleteIdentityProvider, { uid: mapped }));
     for (const each of [ofOwners, mapped]) await fixture.api.call(deleteIdentityProvider, { uid: each });
-    await fixture.api.call(GroupsService.method.deleteGroup, { uid: parent });
   });
 });

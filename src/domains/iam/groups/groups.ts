@@ -1,9 +1,16 @@
+import { invalid } from '../../../base/errors.ts';
 import type { MaybePromise } from '../../../base/maybe-promise.ts';
-import { isUid, newUid, type ParentUid, parentOf, ROOT, suffixOf } from '../../../base/uid.ts';
-import { GroupSchema, OrgStatus } from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
+import { isUid, newUid, type ParentUid, parentOf, ROOT, rootOf, suffixOf } from '../../../base/uid.ts';
+import {
+  type Group,
+  GroupSchema,
+  OrgKind,
+  OrgStatus,
+} from '../../../contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { defineResource } from '../../../resource/definition.ts';
 import type { WriteContext } from '../../../resource/operation.ts';
 import { find } from '../../../resource/read.ts';
+import { findMessage } from '../../../resource/read-message.ts';
 import * as rules from '../../../resource/rules.ts';
 import { deleteOne, insert } from '../../../resource/write.ts';
 import { requireOperatorsRemainWithout } from '../access/last-owner.ts';
@@ -20,6 +27,30 @@ import { findParentGroup } from './find-parent-group.ts';
 import { requireNotReserved, reserveDeleted, reserveRenamed } from './former-names.ts';
 import { FOUNDER } from './founder.ts';
 import { forgetOrganization, recordMember } from './members.ts';
+
+/** Refuses a verified organization without a kind. */
+function requireKindIfVerified({ verified, kind }: Group): void {
+  if (verified && kind === OrgKind.UNSPECIFIED) throw invalid('kind', 'is required for a verified organization');
+}
+
+/**
+ * Refuses a kind that differs from that of the organization, and stores none. Clients may send back what they read.
+ * `stored` is a kind that an earlier release has stored.
+ */
+async function inheritKind(
+  { db }: WriteContext,
+  uid: string,
+  group: Group,
+  stored = OrgKind.UNSPECIFIED,
+): Promise<void> {
+  if (group.kind === stored) group.kind = OrgKind.UNSPECIFIED;
+  if (group.kind === OrgKind.UNSPECIFIED) return;
+  const organization = await find(db, groups, rootOf(uid));
+  if (organization?.message.kind !== group.kind) {
+    throw invalid('kind', 'is inherited from the organization; leave it out here, or change it there');
+  }
+  group.kind = OrgKind.UNSPECIFIED;
+}
 
 /** What only operators can do with a group. */
 const VERIFY = 'change verified; leave it as it is';
@@ -58,7 +89,11 @@ export const groups = defineResource({
 
   async beforeCreate(ctx: WriteContext, group, { uid, parent }) {
     if (group.verified) requireOperator(ctx, VERIFY);
-    if (parent !== ROOT) return undefined;
+    if (parent !== ROOT) {
+      await inheritKind(ctx, uid, group);
+      return undefined;
+    }
+    requireKindIfVerified(group);
     const founder = await countOrganization(ctx);
     group.status = OrgStatus.READY;
     return { founderBinding: newUid(uid), ...founder };
@@ -75,9 +110,24 @@ export const groups = defineResource({
     recordMember(db, uid, caller.uid);
   },
 
-  beforeUpdate(ctx, { message: before }, group) {
+  async beforeUpdate(ctx: WriteContext, { uid, parent, message: before }, group) {
     if (group.verified !== before.verified) requireOperator(ctx, VERIFY);
+    if (parent !== ROOT) await inheritKind(ctx, uid, group, before.kind);
+    else if (group.verified !== before.verified || group.kind !== before.kind) requireKindIfVerified(group);
     return undefined;
+  },
+
+  // The kind and the status are stored with the organization only.
+  needsPresent: ({ uid }) => parentOf(uid) !== ROOT,
+  async present({ db }, presented): Promise<void> {
+    const roots = new Map<string, Group | undefined>();
+    for (const group of presented) {
+      const root = rootOf(group.uid);
+      if (root === group.uid) continue;
+      if (!roots.has(root)) roots.set(root, await findMessage(db, groups, root));
+      const { kind = OrgKind.UNSPECIFIED, status = OrgStatus.UNSPECIFIED } = roots.get(root) ?? {};
+      Object.assign(group, { kind, status });
+    }
   },
 
   async afterUpdate(ctx, { uid, parent, message: { name: before } }, { message: { name } }) {

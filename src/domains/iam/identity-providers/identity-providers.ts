@@ -1,5 +1,6 @@
 import { type FieldViolation, invalid } from '../../../base/errors.ts';
 import { isPrivateIssuer, issuerProblem, PRIVATE_ISSUER } from '../../../base/issuer-url.ts';
+import { parentOf, ROOT, rootOf } from '../../../base/uid.ts';
 import {
   IdentityProvider_OIDC_CorrelationRule as CorrelationRule,
   type IdentityProvider,
@@ -69,6 +70,9 @@ export function identityProviderOperations(engine: Engine, options: IdentityProv
     ...identityProviders,
 
     async beforeCreate(ctx, provider, { uid, parent }) {
+      if (parent === ROOT || parentOf(parent) !== ROOT) {
+        throw invalid('parent', `must be an organization; create the identity provider in ${rootOf(uid)}`);
+      }
       refusePrivateIssuer(oidcOf(provider));
       await requireAssignable(ctx, 'default_role', provider.defaultRole, parent);
       provider.scim = newScim();

@@ -68,14 +68,15 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * The kind of organization. Only for groups without a parent.
+   * The kind of organization. Required if the organization is verified. Other groups have that of
+   * their organization, and it cannot be set there.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind: OrgKind;
 
   /**
-   * The status of the organization. Only for groups without a parent.
+   * The status of the organization. Other groups have that of their organization.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
