@@ -23,10 +23,13 @@ export function requireReach(capabilities: readonly Capability[], caller: Caller
 
 /**
  * Whether the caller holds `capabilities` for the whole server: it holds them at an organization, and has no parent. An
- * identity that belongs to a group has no access outside of that group.
+ * identity that belongs to a group has no access outside of that group, and a restricted token none outside of its
+ * scopes.
  */
 export const holdsServerWide = (capabilities: readonly Capability[], caller: Caller): boolean =>
-  parentOf(caller.uid) === ROOT && caller.reach(capabilities).some((group) => parentOf(group) === ROOT);
+  !caller.isRestricted &&
+  parentOf(caller.uid) === ROOT &&
+  caller.reach(capabilities).some((group) => parentOf(group) === ROOT);
 
 /** Refuses a caller who does not hold `capabilities` for the whole server. */
 export function requireServerWide(capabilities: readonly Capability[], caller: Caller): void {

@@ -168,7 +168,7 @@ onEveryDatabaseAndWire(
         await rejects(client.call(listServerIdentities), Code.PERMISSION_DENIED);
       }
       // An operator whose token is restricted to a group is no operator of the server.
-      const { token } = await fixture.api.call(exchange, { aud: aud(), scopes: [await fixture.newGroup()] });
+      const { token } = await fixture.api.call(exchange, { aud: aud(), scopes: [provider.group] });
       await rejects(fixture.as(token).call(disableServerIdentity, { uid }), Code.PERMISSION_DENIED);
 
       const { subject: own } = await fixture.api.call(validate);
