@@ -13,10 +13,11 @@ import { createMessageMapper } from './message-mapper.ts';
 const { listDocuments, listVulnerabilityMetadata } = SecurityAdvisoryService.method;
 const { method } = v1.SecurityAdvisory;
 
-const documentMapper = createMessageMapper(v1.DocumentSchema, DocumentSchema);
+const onlyV2 = ['uid', 'create_time', 'update_time'];
+const documentMapper = createMessageMapper(v1.DocumentSchema, DocumentSchema, { onlyV2 });
 const metadataMapper = createMessageMapper(v1.VulnerabilityMetadataSchema, VulnerabilityMetadataSchema, {
   renames: { severity: 'severities' },
-  onlyV2: ['aliases'],
+  onlyV2: [...onlyV2, 'aliases'],
 });
 
 export const advisoryOperations = (operations: Operations): Operations => ({

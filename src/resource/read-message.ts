@@ -74,7 +74,11 @@ export function decodeRow<S extends DescMessage>(
   if (resource.present && !resource.needsPresent) return fromBinary(resource.schema, body);
   const { rowCache } = db;
   const message = rowCache ? decodeFrozen(resource.schema, body) : decodeCached(resource.schema, uid, body);
-  if (needsPresenting(resource, message)) return fromBinary(resource.schema, body);
+  if (needsPresenting(resource, message)) return withUid(fromBinary(resource.schema, body), uid);
   if (epoch !== undefined && isCached(message)) rowCache?.put(epoch, resource.kind, uid, message);
   return message;
 }
+
+/** Rows from before the message had a field for its uid do not contain it. */
+const withUid = <M extends Message>(message: M, uid: string): M =>
+  (message as { uid?: string }).uid === '' ? Object.assign(message, { uid }) : message;

@@ -24,6 +24,11 @@ const additions = [
   'advisory.v2.VulnerabilityMetadata.aliases',
   'events.v2.Subscription.create_time',
   'events.v2.Subscription.update_time',
+  ...['Document', 'VulnerabilityMetadata', 'ResolvedVulnsReport'].flatMap((message) => [
+    `advisory.v2.${message}.uid`,
+    `advisory.v2.${message}.create_time`,
+    `advisory.v2.${message}.update_time`,
+  ]),
   ...['ListDocuments', 'ListResolvedVulnsReports'].flatMap((method) => [
     `advisory.v2.${method}Request.page_size`,
     `advisory.v2.${method}Request.page_token`,

@@ -1,4 +1,5 @@
 import { create, fromBinary } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { invalid } from '../../base/errors.ts';
 import { mapInSlices, startSlices } from '../../base/slices.ts';
 import { isWithin, type Uid } from '../../base/uid.ts';
@@ -9,7 +10,10 @@ import {
   ListDocumentsResponseSchema,
   SecurityAdvisoryService,
 } from '../../contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
-import { AdvisorySchema } from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
+import {
+  type Advisory,
+  AdvisorySchema,
+} from '../../contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js';
 import {
   createFacetReader,
   type FacetReader,
@@ -109,6 +113,19 @@ function limitAdvisories(packages: readonly FacetValue[]): FacetValue[] {
   });
 }
 
+/** The times of a document: those of its oldest advisory and of the last change. */
+function timesOf(advisories: readonly Advisory[]): Pick<Document, 'createTime' | 'updateTime'> {
+  let [created, updated] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { createTime, updateTime } of advisories) {
+    if (createTime) created = Math.min(created, timestampMs(createTime));
+    if (updateTime) updated = Math.max(updated, timestampMs(updateTime));
+  }
+  return {
+    ...(Number.isFinite(created) && { createTime: timestampFromMs(created) }),
+    ...(Number.isFinite(updated) && { updateTime: timestampFromMs(updated) }),
+  };
+}
+
 async function readDocuments(
   packages: FacetReader,
   scopes: readonly Uid[],
@@ -123,7 +140,12 @@ async function readDocuments(
     // Withdrawn advisories are left out, because a document cannot mark them.
     const current = all.filter(({ deleteTime }) => deleteTime === undefined);
     const advisories = await mapInSlices(current, toDocumentAdvisory, slices);
-    documents.push(create(DocumentSchema, { id, advisories: advisories.sort((a, b) => (a.id < b.id ? -1 : 1)) }));
+    documents.push(
+      create(DocumentSchema, {
+        ...{ id, uid: id, advisories: advisories.sort((a, b) => (a.id < b.id ? -1 : 1)) },
+        ...timesOf(current),
+      }),
+    );
   }
   return documents;
 }

@@ -124,6 +124,28 @@ export declare type Document = Message<"chainguard.platform.advisory.v2.Document
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
   advisories: DocumentAdvisory[];
+
+  /**
+   * When the first advisory of the document was created. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When an advisory of the document was changed last. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * The same as `id`: a document is not stored, so it has no uid of its own. An extension to the
+   * original API.
+   *
+   * @generated from field: string uid = 1003;
+   */
+  uid: string;
 };
 
 /**
@@ -375,6 +397,27 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
   severities: Severity[];
 
   /**
+   * When the metadata was imported first. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the metadata was changed last. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * The uid of the metadata, below its group. An extension to the original API.
+   *
+   * @generated from field: string uid = 1003;
+   */
+  uid: string;
+
+  /**
    * Other ids of the vulnerability. An extension to the original API.
    *
    * @generated from field: repeated string aliases = 1011;
@@ -537,6 +580,29 @@ export declare type ResolvedVulnsReport = Message<"chainguard.platform.advisory.
    * @generated from field: repeated chainguard.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
   resolvedVulns: ResolvedVuln[];
+
+  /**
+   * The same as `date`. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * The end of the day, or of the period, or the time of the request, whichever is the earliest: the
+   * report covers changes until then. An extension to the original API.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * The date, such as `2026-01-31`: a report is not stored, so it has no uid of its own. An
+   * extension to the original API.
+   *
+   * @generated from field: string uid = 1003;
+   */
+  uid: string;
 };
 
 /**
