@@ -3,18 +3,20 @@ import type { Clock } from '../base/clock.ts';
 import { ApiError, Code, unauthenticated, unimplemented } from '../base/errors.ts';
 import { chain, type MaybePromise } from '../base/maybe-promise.ts';
 import { type Tracing, tagWithTrace, traced } from '../base/tracing.ts';
+import type { Method } from '../contract/method.ts';
 import type { RequestRates } from '../limits/request-rates.ts';
 import type { Caller } from '../resource/caller.ts';
 import type { ListStream, Operation, Operations, ReadContext } from '../resource/operation.ts';
 import type { Store } from '../store/store.ts';
 import { addressedBy } from './addressed.ts';
-import { authorize as checkCapabilities } from './authorize.ts';
+import { authorize as checkCapabilities, scopeFieldOf } from './authorize.ts';
 import type { Dispatch, IncomingCall } from './call.ts';
 import { type CommitDecision, createCommitDecision, withDeadline } from './deadline.ts';
 import { endWithAccess, isListStream, sendListStream } from './list-stream.ts';
 import type { CallObserver } from './observe.ts';
 import { requireTerms } from './require-terms.ts';
 import { runInTransaction, runWriteOperation, type WriteOperation } from './run-write.ts';
+import { unknownOrganization } from './unknown-organization.ts';
 import { validateRequest } from './validate-request.ts';
 
 /** Returns the caller who sent an `authorization` value from an address. Throws UNAUTHENTICATED. */
@@ -93,13 +95,23 @@ export function createPipeline(options: PipelineOptions): Dispatch {
     observer.identified?.(identified.uid);
     const { terms } = identified;
     const caller = terms ? requireTerms(method, identified, terms, request) : identified;
-    authorize(method, caller, request);
+    try {
+      authorize(method, caller, request);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === Code.PERMISSION_DENIED)
+        return denied(method, caller, request, error);
+      throw error;
+    }
     const operation = operations[method.id];
     if (!operation) throw unimplemented(method.id);
     validateRequest(method, request);
     // Reads see the last commit.
     const ctx: ReadContext = { method, caller, authorization, peer, now: clock(), db: store.reader };
     return handle(operation, ctx, request, incoming, decision);
+  }
+
+  async function denied(method: Method, caller: Caller, request: Message, error: ApiError): Promise<never> {
+    throw (await unknownOrganization(store.reader, method, caller, scopeFieldOf(method, request))) ?? error;
   }
 
   function runOperation(

@@ -6,6 +6,7 @@ import { GroupsService, OrgKind, OrgStatus } from '../../src/contract/gen/chaing
 import { PingService } from '../../src/contract/gen/chainguard/platform/ping/v2/ping_pb.js';
 import { Auth } from '../../src/contract/gen/platform/auth/v1/auth.platform_pb.js';
 import { Groups as V1Groups } from '../../src/contract/gen/platform/iam/v1/group.platform_pb.js';
+import { callerWithRole } from '../support/callers.ts';
 import { databases } from '../support/databases.ts';
 import { rejects } from '../support/rejects.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -168,7 +169,7 @@ for (const database of databases) {
         assert.ok(groups.every(({ uid }) => !uid.includes('/')));
         // The binding of its creator does not prevent the deletion.
         await api.call(deleteGroup, { uid: root.uid });
-        await rejects(api.call(getGroup, { uid: root.uid }), Code.PERMISSION_DENIED);
+        await rejects(api.call(getGroup, { uid: root.uid }), Code.NOT_FOUND);
       });
 
       test('the five hierarchy filters find nested groups, and a group with children cannot be deleted', async () => {
@@ -264,10 +265,27 @@ for (const database of databases) {
         assert.deepEqual((await rejects(api.call(getGroup, { uid: 'nonsense' }), Code.INVALID_ARGUMENT)).fields, [
           'uid',
         ]);
-        await rejects(api.call(getGroup, { uid: 'f'.repeat(40) }), Code.PERMISSION_DENIED, (error) => {
+        const uid = 'f'.repeat(40);
+        const owner = await callerWithRole(server, 'owner', org);
+        await rejects(api.call(getGroup, { uid }, { token: await owner.token() }), Code.PERMISSION_DENIED, (error) => {
           assert.match(error.message, /groups\.list/);
         });
         await rejects(api.call(getGroup, { uid: `${org}/${'0'.repeat(16)}` }), Code.NOT_FOUND);
+      });
+
+      test('an operator learns that an organization does not exist', async () => {
+        const uid = 'f'.repeat(40);
+        const calls = [
+          api.call(getGroup, { uid }),
+          api.call(getGroup, { uid: `${uid}/${'0'.repeat(16)}` }),
+          api.call(deleteGroup, { uid }),
+          api.call(updateGroup, { group: { uid, name: 'fine' } }),
+        ];
+        for (const call of calls) {
+          const error = await rejects(call, Code.NOT_FOUND);
+          const { resourceType, resourceName } = error.detail('ResourceInfo') ?? {};
+          assert.deepEqual([resourceType, resourceName], ['group', uid]);
+        }
       });
 
       test('every request needs a valid token', async () => {
