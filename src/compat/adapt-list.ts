@@ -27,8 +27,8 @@ export interface ListMapping<V1 extends DescMethodUnary, V2 extends PagedMethod>
 
 /**
  * Implements a v1 List, which returns all items, by a v2 List, which returns pages. Each v2 page becomes a part of the
- * streamed v1 response. The next page is read when the client has room for it. As in v2, the list is empty if the
- * filter names a resource that does not exist or is outside of the caller's reach.
+ * streamed v1 response. The next page is read when the client has room for it. The list is empty if the filter
+ * names a resource that does not exist or is outside of the caller's reach.
  */
 export function adaptList<V1 extends DescMethodUnary, V2 extends PagedMethod>(
   operations: Operations,

@@ -58,6 +58,8 @@ export interface ResourceSpec<S extends DescMessage, M extends Message = Message
   readonly sharesParentUid?: boolean;
   /** The request field with the parent whose children a List returns, where the request has no hierarchy filter. */
   readonly listedUnder?: string;
+  /** The facet that has the parent, by which a List can be filtered beside its hierarchy filter. */
+  readonly parentFilter?: string;
   /** Deleting a resource that does not exist succeeds. */
   readonly idempotentDelete?: boolean;
   /**

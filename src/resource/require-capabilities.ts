@@ -3,6 +3,7 @@ import { type ParentUid, parentOf, ROOT, type Uid } from '../base/uid.ts';
 import { capabilityName } from '../contract/capabilities.ts';
 import type { Capability } from '../contract/gen/capabilities/capabilities_pb.js';
 import type { Caller } from './caller.ts';
+import type { CallContext } from './operation.ts';
 
 /** Refuses a caller who lacks any of `capabilities` at `uid`. `name` is what the message calls the resource. */
 export function requireCapabilities(
@@ -20,6 +21,13 @@ export function requireReach(capabilities: readonly Capability[], caller: Caller
   if (reach.length === 0) throw missingCapabilities(capabilities, 'some group');
   return reach;
 }
+
+/**
+ * Returns the reach of the caller of a List method. Refuses a caller who has none, except in v1, where a list is empty
+ * then.
+ */
+export const requireListReach = ({ caller, method }: CallContext): readonly Uid[] =>
+  method.isV1 ? caller.reach(method.capabilities) : requireReach(method.capabilities, caller);
 
 /**
  * Whether the caller holds `capabilities` for the whole server: it holds them at an organization, and has no parent. An

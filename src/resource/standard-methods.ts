@@ -74,7 +74,7 @@ function getOperation(resource: Resource): Operation {
 function listOperation(engine: Engine, resource: Resource, method: DescMethod): Operation | undefined {
   const items = listField(method.output, resource);
   if (!items) return undefined;
-  const read = createLister(resource, method.input, engine.pageTokens);
+  const read = createLister(resource, method.input, engine.pageTokens, [], [...engine.kinds.keys()]);
   const total = method.output.field.totalCount;
   return {
     mode: 'read',

@@ -197,17 +197,25 @@ onEveryDatabaseAndWire('libraries', (fixture) => {
   test('a missing artifact and one out of reach get the same error', async () => {
     const { uid } = await find('Django');
     const unprivileged = fixture.as(await (await callerWithoutRole(fixture.server, group)).token());
+    const elsewhere = fixture.as(
+      await (await callerWithRole(fixture.server, 'viewer', await fixture.newGroup())).token(),
+    );
     const missing = `${group}/${'0'.repeat(16)}`;
     for (const [caller, artifactId] of [
       [viewer, suffixOf(missing)],
-      [unprivileged, suffixOf(uid)],
+      [elsewhere, suffixOf(uid)],
     ] as const) {
       const error = await rejects(caller.call(listArtifactVersions, { artifactId }), Code.NOT_FOUND);
       assert.equal(error.detail('ResourceInfo')?.resourceType, 'artifact');
     }
     const error = await rejects(viewer.call(listArtifactVersions, { artifactId: 'Django' }), Code.INVALID_ARGUMENT);
     assert.deepEqual(error.fields, ['artifact_id']);
-    assert.deepEqual((await unprivileged.call(listArtifacts, { ecosystems: [PYTHON] })).artifacts, []);
+    for (const call of [
+      unprivileged.call(listArtifactVersions, { artifactId: suffixOf(uid) }),
+      unprivileged.call(listArtifacts, { ecosystems: [PYTHON] }),
+    ]) {
+      await rejects(call, Code.PERMISSION_DENIED);
+    }
     const { counts } = await unprivileged.call(getArtifactCount, { ecosystems: [PYTHON] });
     assert.deepEqual(
       counts.map(({ totalCount }) => totalCount),

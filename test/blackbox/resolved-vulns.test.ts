@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampFromDate, timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/base/errors.ts';
 import { SecurityAdvisoryService } from '../../src/contract/gen/chainguard/platform/advisory/v2/advisory_pb.js';
 import { GroupsService } from '../../src/contract/gen/chainguard/platform/iam/v2/groups_pb.js';
 import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
-import { callerWithoutRole } from '../support/callers.ts';
+import { callerWithoutRole, callerWithRole } from '../support/callers.ts';
 import { insertManifest, OCI_INDEX, withStore } from '../support/images.ts';
 import { rejects } from '../support/rejects.ts';
 import { newScannedRepo, type ScannedRepo } from '../support/scanned-repo.ts';
@@ -76,7 +76,10 @@ onEveryDatabaseAndWire('resolved vulnerabilities', (fixture) => {
     }
     assert.deepEqual(await resolved(...period, { repo: repo.uid, tags: ['latest'] }), expected);
     assert.deepEqual(await resolved(...period, { repo: repo.uid, tags: ['other'] }), []);
-    assert.deepEqual(await resolved(...period, { repo: 'no-such-repo' }), []);
+    for (const name of ['no-such-repo', `${repo.group}/${'0'.repeat(16)}`]) {
+      const error = await rejects(resolved(...period, { repo: name }), Code.NOT_FOUND);
+      assert.equal(error.detail('ResourceInfo')?.resourceName, name);
+    }
   });
 
   test('resolved vulnerabilities have aliases and CVSS scores', async () => {
@@ -149,6 +152,13 @@ onEveryDatabaseAndWire('resolved vulnerabilities', (fixture) => {
       ids.map(({ id }) => id),
       ['CVE-2026-2', 'CVE-2026-1'],
     );
+    for (const { uid, date, createTime, updateTime } of [first, rest].flatMap((page) => page.resolvedVulnsReports)) {
+      const start = timestampMs(date ?? assert.fail());
+      assert.equal(uid, new Date(start).toISOString().slice(0, 10));
+      assert.deepEqual(createTime, date);
+      const end = Math.min(start + 24 * 3_600_000 - 1, timestampMs(query.endTime));
+      assert.equal(timestampMs(updateTime ?? assert.fail()), end);
+    }
     const skipped = await fixture.api.call(listResolvedVulnsReports, { ...query, skip: 2 });
     assert.deepEqual([skipped.resolvedVulnsReports, skipped.skipped], [[], 2]);
     const other = { ...query, orderBy: 'date', pageToken: first.nextPageToken };
@@ -178,13 +188,20 @@ onEveryDatabaseAndWire('resolved vulnerabilities', (fixture) => {
     }
   });
 
-  test('a caller that cannot see the repo gets an empty list', async () => {
+  test('a repo that a caller cannot see is not found, and a caller that can see none is denied', async () => {
     const unprivileged = fixture.as(await (await callerWithoutRole(fixture.server, repo.group)).token());
-    const { resolvedVulnsReports } = await unprivileged.call(listResolvedVulnsReports, {
-      imageRefs: [{ repo: repo.uid }, { repo: repo.name }],
-      startTime: at('2026-08-02T00:00:00Z'),
-      endTime: at('2026-08-06T00:00:00Z'),
-    });
-    assert.deepEqual(resolvedVulnsReports, []);
+    const elsewhere = fixture.as(
+      await (await callerWithRole(fixture.server, 'owner', await fixture.newGroup())).token(),
+    );
+    for (const name of [repo.uid, repo.name]) {
+      const request = {
+        imageRefs: [{ repo: name }],
+        startTime: at('2026-08-02T00:00:00Z'),
+        endTime: at('2026-08-06T00:00:00Z'),
+      };
+      await rejects(unprivileged.call(listResolvedVulnsReports, request), Code.PERMISSION_DENIED);
+      const error = await rejects(elsewhere.call(listResolvedVulnsReports, request), Code.NOT_FOUND);
+      assert.equal(error.detail('ResourceInfo')?.resourceName, name);
+    }
   });
 });

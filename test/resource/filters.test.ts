@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { clone, create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/create-caller.ts';
+import { ApiError, Code } from '../../src/base/errors.ts';
 import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
@@ -185,6 +186,10 @@ function sorted(rows: readonly Stored[], order: keyof typeof ORDERS): string[] {
   return [...rows].sort(compare).map(({ uid }) => uid);
 }
 
+/** Treats a refused place as an empty list: this model has no groups. test/resource/list.test.ts tests what is refused. */
+const noneIfNotFound = (error: unknown): string[] =>
+  error instanceof ApiError && error.code === Code.NOT_FOUND ? [] : assert.fail(String(error));
+
 for (const database of databases) {
   for (const { name, resource } of variants) {
     describe(`filtering ${name} on ${database.name}`, () => {
@@ -293,7 +298,8 @@ for (const database of databases) {
                 matches(message as Advisory, filters),
             );
             nonEmpty += expected.length > 0 ? 1 : 0;
-            assert.deepEqual(await all(scopes, { ...filters, uidp, orderBy, pageSize }), sorted(expected, orderBy));
+            const found = await all(scopes, { ...filters, uidp, orderBy, pageSize }).catch(noneIfNotFound);
+            assert.deepEqual(found, sorted(expected, orderBy));
           }),
           { seed: 31, numRuns: 300 },
         );

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { createCaller } from '../../src/access/create-caller.ts';
+import { ApiError, Code } from '../../src/base/errors.ts';
 import { isWithin, newUid, parentOf, ROOT, type Uid } from '../../src/base/uid.ts';
 import { capabilitySetOf } from '../../src/contract/capabilities.ts';
 import {
@@ -150,8 +151,19 @@ for (const database of databases) {
             (hierarchy.inRoot === undefined || parentOf(uid) === ROOT) &&
             (hierarchy.ids === undefined || hierarchy.ids.includes(uid)) &&
             (name === '' || own === name);
-          const found = await all(callerAt(...scopes), { uidp: filter, orderBy: order, name, pageSize });
-          assert.deepEqual(found, sorted(model.filter(matches), order));
+          const isVisible = (place: string): boolean =>
+            scopes.some((scope) => isWithin(place, scope) || isWithin(scope, place));
+          const places = [hierarchy.descendantsOf, hierarchy.childrenOf, hierarchy.ancestorsOf];
+          const refusal =
+            scopes.length === 0
+              ? Code.PERMISSION_DENIED
+              : places.every((place) => place === undefined || isVisible(place))
+                ? undefined
+                : Code.NOT_FOUND;
+          const found = await all(callerAt(...scopes), { uidp: filter, orderBy: order, name, pageSize }).catch(
+            (error: unknown) => (error instanceof ApiError ? error.code : assert.fail(String(error))),
+          );
+          assert.deepEqual(found, refusal ?? sorted(model.filter(matches), order));
         }),
         { seed: 11, numRuns: 250 },
       );
@@ -199,8 +211,8 @@ for (const database of databases) {
       );
     });
 
-    test('a caller without grants gets an empty list', async () => {
-      assert.deepEqual(await all(callerAt(), {}), []);
+    test('a caller without grants is denied', async () => {
+      await assert.rejects(all(callerAt(), {}), { code: Code.PERMISSION_DENIED });
     });
   });
 }

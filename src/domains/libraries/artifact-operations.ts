@@ -12,6 +12,7 @@ import { countMatching } from '../../resource/list/count-matching.ts';
 import { createFilterReader } from '../../resource/list/request-filters.ts';
 import { type Operations, type ReadContext, readOf, readOperation } from '../../resource/operation.ts';
 import { exists, findReferring } from '../../resource/read.ts';
+import { requireListReach } from '../../resource/require-capabilities.ts';
 import { standardOperations } from '../../resource/standard-methods.ts';
 import { artifactVersions } from './artifact-versions.ts';
 import { artifacts } from './artifacts.ts';
@@ -34,14 +35,14 @@ export function artifactOperations(engine: Engine): Operations {
  * The uid of an artifact within the caller's reach. The id is one segment of the route, where a uid needs its slashes
  * escaped as %2F. So the last part of a uid is accepted too. An artifact out of reach is reported as not found.
  */
-async function resolveArtifact({ db, caller, method }: ReadContext, id: string): Promise<string> {
+async function resolveArtifact(ctx: ReadContext, id: string): Promise<string> {
   const isSuffix = /^[0-9a-f]{16}$/.test(id);
   if (!isSuffix && !isUid(id)) throw invalid('artifact_id', 'must be the uid of an artifact, or the last part of one');
-  const reach = caller.reach(method.capabilities);
-  const candidates = isSuffix ? await findReferring(db, artifacts, 'id', id) : [id];
+  const reach = requireListReach(ctx);
+  const candidates = isSuffix ? await findReferring(ctx.db, artifacts, 'id', id) : [id];
   const [uid, another] = candidates.filter((each) => reach.some((scope) => isWithin(each, scope)));
   if (another) throw invalid('artifact_id', 'is the last part of several uids; use the complete uid');
-  if (uid === undefined || !(await exists(db, artifacts.kind, uid))) throw notFound(artifacts.kind, id);
+  if (uid === undefined || !(await exists(ctx.db, artifacts.kind, uid))) throw notFound(artifacts.kind, id);
   return uid;
 }
 

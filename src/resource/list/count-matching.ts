@@ -13,7 +13,7 @@ export async function countMatching(
   reach: readonly Uid[],
   conditions: ListConditions,
 ): Promise<number> {
-  const range = visibleRange(resource, undefined, reach);
+  const range = visibleRange(resource, {}, reach);
   if (!('collections' in range)) return 0;
   return (await collectionPlan(db, resource, range, conditions, UNORDERED)).total();
 }

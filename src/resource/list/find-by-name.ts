@@ -17,7 +17,7 @@ export async function findByValue(
   filter: { readonly field: string; readonly values: readonly string[] },
   limit: number,
 ): Promise<Uid[]> {
-  const range = visibleRange(resource, undefined, reach);
+  const range = visibleRange(resource, {}, reach);
   if (!('collections' in range)) return [];
   const plan = await collectionPlan(db, resource, range, { filters: [filter] }, UNORDERED);
   return (await plan.page({ cursor: undefined, limit, skip: 0 })).map(({ uid }) => uid);

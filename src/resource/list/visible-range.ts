@@ -32,14 +32,13 @@ export type VisibleRange = CollectionRange | { readonly uids: readonly Uid[] };
 const MAX_IDS = 1000;
 
 /** Returns the part of the hierarchy that matches the filter and is visible to the caller. */
-export function visibleRange(resource: Resource, filter: UIDPFilter | undefined, reach: readonly Uid[]): VisibleRange {
+export function visibleRange(resource: Resource, hierarchy: Hierarchy, reach: readonly Uid[]): VisibleRange {
   const containerOf = containerIn(resource);
   const isBelow = (uid: Uid, scope: Uid) => isWithin(containerOf(uid), scope);
   const isReached = (uid: ParentUid) => isWithinAny(uid, reach);
   const isVisible = (uid: Uid) =>
     isReached(resource.isScope ? uid : containerOf(uid)) || (resource.rootIsPublic === true && parentOf(uid) === ROOT);
 
-  const hierarchy = filter ? readFilter(filter) : {};
   const { ids, ancestorsOf: lower, descendantsOf: upper, childrenOf: parent } = hierarchy;
 
   const candidates = ids ?? (lower === undefined ? undefined : ancestorsOf(lower));
@@ -85,15 +84,16 @@ const containerIn = (resource: Resource): ((uid: Uid) => ParentUid) =>
   resource.sharesParentUid ? (uid) => uid : parentOf;
 
 /** The fields of a hierarchy filter that are set. */
-interface Hierarchy {
+export interface Hierarchy {
   ids?: readonly Uid[];
   ancestorsOf?: Uid;
   descendantsOf?: Uid;
   childrenOf?: ParentUid;
 }
 
-function readFilter(filter: UIDPFilter): Hierarchy {
+export function readHierarchy(filter: UIDPFilter | undefined): Hierarchy {
   const hierarchy: Hierarchy = {};
+  if (!filter) return hierarchy;
   if (filter.ids.length > MAX_IDS) throw invalid('uidp.ids', `must name at most ${MAX_IDS} uids`);
   if (filter.ids.length > 0) hierarchy.ids = filter.ids.map((uid, at) => parseUid(`uidp.ids[${at}]`, uid));
   if (filter.ancestorsOf !== '') hierarchy.ancestorsOf = parseUid('uidp.ancestors_of', filter.ancestorsOf);

@@ -34,7 +34,13 @@ const { method: methods } = ServerIdentitiesService;
 export function serverIdentityOperations(engine: Engine): Operations {
   // People have no parent. They are hidden from all other lists.
   const resource: Resource<typeof IdentitySchema> = { ...identities, rootIsPublic: true };
-  const read = createLister(resource, ListServerIdentitiesRequestSchema, engine.pageTokens);
+  const read = createLister(
+    resource,
+    ListServerIdentitiesRequestSchema,
+    engine.pageTokens,
+    [],
+    [...engine.kinds.keys()],
+  );
 
   return {
     ...readOperation(methods.listServerIdentities, async (ctx, request) => {

@@ -30,6 +30,7 @@ export const externalGroupRoleMappings = defineResource({
   plural: 'external group role mappings',
   schema: ExternalGroupRoleMappingSchema,
   parents: ['identity provider'],
+  parentFilter: 'identity_provider_uid',
   grantsAccess: true,
   check: mappingProblems,
   unique: ({ identityProviderUid, roleUid, scope, externalGroupId }) => [

@@ -17,6 +17,7 @@ export const roleBindings = defineResource({
   plural: 'role bindings',
   schema: RoleBindingSchema,
   parents: ['group'],
+  parentFilter: 'group',
   idempotentDelete: true,
   grantsAccess: true,
   check: ({ identityUid, roleUid }) => [
