@@ -49,14 +49,14 @@ function useServer(database: Database) {
       return JSON.parse(stdout);
     },
     newToken: () => mintOwnerToken(server.dataLocation.dataDir),
-    /** Only an operator can create a group that is verified. */
+    /** Only an operator can create a group that is verified. An organization needs a kind then. */
     async createGroup(token: string, parent: string, name: string) {
       const response = await fetch(`${server.url}/iam/v2/groups/${parent}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ name, verified: true }),
+        body: JSON.stringify({ name, verified: true, ...(parent === '' && { kind: 'ORG_KIND_CUSTOMER' }) }),
       });
-      return { status: response.status, ...((await response.json()) as { uid?: string }) };
+      return { ...((await response.json()) as { uid?: string }), status: response.status };
     },
   };
 }

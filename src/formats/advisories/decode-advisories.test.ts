@@ -197,6 +197,7 @@ describe('OSV', () => {
         id: 'PYSEC-2024-1',
         record: {
           id: 'PYSEC-2024-1',
+          aliases: ['CVE-2024-1111', 'GHSA-aaaa-bbbb-cccc'],
           summary: 'Two lines',
           details: 'A header that is **too long** is cut.',
           references: [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DescFile, DescMessage, Message } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import fc from 'fast-check';
 import { assertCheap } from '../../base/cpu-time.testing.ts';
 import { ApiError, Code } from '../../base/errors.ts';
@@ -20,6 +21,16 @@ const seed = 20_260_101;
 const messagesOf = (scope: DescFile | DescMessage): DescMessage[] =>
   (scope.kind === 'file' ? scope.messages : scope.nestedMessages).flatMap((desc) => [desc, ...messagesOf(desc)]);
 
+/** Only responses have fields of any type, so no reader knows them. */
+const hasValues = (desc: DescMessage): boolean =>
+  desc.fields.some(
+    ({ message }) =>
+      message &&
+      message !== desc &&
+      (message.typeName === ValueSchema.typeName || (isOwn(message) && hasValues(message))),
+  );
+const isOwn = ({ typeName }: DescMessage): boolean => !typeName.startsWith('google.protobuf.');
+
 function decode(desc: DescMessage, json: unknown): Message | undefined {
   const problems = collectViolations();
   const message = messageReader(desc)(json, '', problems);
@@ -28,7 +39,7 @@ function decode(desc: DescMessage, json: unknown): Message | undefined {
 }
 
 test('every message of the contract is the same after it was encoded and decoded', () => {
-  const descs = files.flatMap(messagesOf);
+  const descs = files.flatMap(messagesOf).filter((desc) => !hasValues(desc));
   assert.ok(descs.length > 150);
   for (const desc of descs) {
     fc.assert(
