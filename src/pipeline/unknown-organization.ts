@@ -7,8 +7,8 @@ import { exists } from '../resource/read.ts';
 import { holdsServerWide } from '../resource/require-capabilities.ts';
 import type { Reader } from '../store/store.ts';
 
-/** The kinds that can be without a parent. */
-const ROOT_KINDS = ['group', 'identity'];
+/** The kinds that can be without a parent: organizations, people and built-in roles. */
+const ROOT_KINDS = ['group', 'identity', 'role'];
 
 /**
  * Returns NOT_FOUND for a call of an operator that was denied because the organization of its scope does not exist, and

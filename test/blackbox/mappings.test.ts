@@ -111,7 +111,9 @@ for (const database of databases) {
         assert.deepEqual(await list({ uidp: { childrenOf: two } }), [c.uid]);
         assert.deepEqual(await list({ uidp: { descendantsOf: other } }), [c.uid]);
         assert.deepEqual(await list({ uidp: { ids: [b.uid] }, identityProviderUid: one }), [b.uid]);
-        assert.deepEqual(await list({ identityProviderUid: 'nonsense' }), []);
+        for (const missing of ['nonsense', `${org}/${'0'.repeat(16)}`]) {
+          await rejects(list({ identityProviderUid: missing }), Code.NOT_FOUND);
+        }
         const page = await api.call(listExternalGroupRoleMappings, { identityProviderUid: one, pageSize: 1 });
         assert.equal(page.totalCount, 2n);
         assert.notEqual(page.nextPageToken, '');
