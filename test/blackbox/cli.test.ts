@@ -68,7 +68,7 @@ describe('commands against a server', () => {
   });
 
   test('the output of get can be sent back with --file', async () => {
-    const group = await json('groups', 'create', '--parent', org, '--name', 'cli copy', '--kind', 'infra');
+    const group = await json('groups', 'create', '--parent', org, '--name', 'cli copy');
     const file = join(scratch, 'group.json');
     writeFileSync(file, JSON.stringify(group));
     const changed = await json('groups', 'update', group.uid, '--file', file, '--description', 'copied');
@@ -136,7 +136,7 @@ describe('commands against a server', () => {
     const { stdout } = await iam('identities', 'list', '--relationship-type', 'static', '--name', 'held');
     assert.match(
       stdout,
-      /UID +NAME +ISSUER +SUBJECT +LAST SEEN\n\S+ {2}held {2}https:\/\/issuer.example.com {2}other /,
+      /UID +NAME +ISSUER +SUBJECT +LAST SEEN\n\S+ {2}held {2}https:\/\/issuer.example.com {2}other\n/,
     );
     for (const { uid } of [robot, withKeys]) assert.equal((await iam('identities', 'delete', uid)).code, 0);
   });

@@ -74,7 +74,7 @@ onEveryDatabaseAndWire(
 
       const events = (await eventsAbout(fixture.db, uid)).map(({ type, body }) => ({ type, body }));
       const event = events.find(({ type }) => type === 'dev.wharfinger.api.iam.group_invite.updated.v1');
-      assert.deepEqual(Object.keys(event?.body as object).sort(), ['expirationTime', 'singleUse', 'uid']);
+      assert.deepEqual(Object.keys(event?.body as object).sort(), ['expiration_time', 'single_use', 'uid']);
     });
 
     test('the expiration of an invite can be given as a time, within the limits of a new invite', async () => {

@@ -23,6 +23,10 @@ const V1_ONLY = [
   'libraries.ResolutionCache',
   'oidc.SecurityTokenService',
   'ping.PingService',
+  'registry.Apko',
+  'registry.Charts',
+  'registry.Entitlements',
+  'registry.Policies',
   'registry.Vulnerabilities',
 ];
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // viewer is the name of a built-in role. Its uid differs between servers.
@@ -33,7 +34,7 @@ func v2Resources(version string) []resource {
 	bindings := iam("RoleBindings", "RoleBinding", "roleBinding", "roleBindings")
 	bindings.body = roleBindingBody("identityUid", "roleUid")
 	providers := iam("IdentityProviders", "IdentityProvider", "identityProvider", "identityProviders")
-	providers.body, providers.change = providerBody, changedDescription
+	providers.body, providers.change, providers.newParent = providerBody, changedDescription, newOrganization
 	mappings := iam("ExternalGroupRoleMappings", "ExternalGroupRoleMapping", "externalGroupRoleMapping", "externalGroupRoleMappings")
 	mappings.body, mappings.newParent = mappingBody("roleUid"), newProvider
 	invites := iam("GroupInvites", "GroupInvite", "groupInvite", "groupInvites")
@@ -72,7 +73,7 @@ func v1Resources() []resource {
 	bindings := iam("RoleBindings", "parent", "roleBinding")
 	bindings.body = roleBindingBody("identity", "role")
 	providers := iam("IdentityProviders", "parentId", "identityProvider")
-	providers.body = providerBody
+	providers.body, providers.newParent = providerBody, newOrganization
 	mappings := iam("ExternalGroupRoleMappings", "parentId", "mapping")
 	mappings.body, mappings.newParent = mappingBody("roleUidp"), newProvider
 	invites := iam("GroupInvites", "group", "")
@@ -154,12 +155,21 @@ func providerBody(ctx context.Context, api *client, _ string, n int) (fields, er
 	return fields{"name": fmt.Sprintf("interop %d", n), "defaultRole": uid, "oidc": oidc}, err
 }
 
+// newOrganization creates an organization: identity providers are in organizations only.
+func newOrganization(ctx context.Context, api *client, group string) (string, error) {
+	return newGroup(ctx, api, "", group[strings.LastIndex(group, "/")+1:])
+}
+
 func newProvider(ctx context.Context, api *client, group string) (string, error) {
-	body, err := providerBody(ctx, api, group, 0)
+	organization, err := newOrganization(ctx, api, group)
 	if err != nil {
 		return "", err
 	}
-	request := fields{"parent": group, "identityProvider": body}
+	body, err := providerBody(ctx, api, organization, 0)
+	if err != nil {
+		return "", err
+	}
+	request := fields{"parent": organization, "identityProvider": body}
 	created, err := api.call(ctx, "iam.v2.IdentityProvidersService", "CreateIdentityProvider", request)
 	if err != nil {
 		return "", err

@@ -189,7 +189,7 @@ func providers(a *api) kind {
 	beta := v2beta1Reader(v2, cb.GetIdentityProvider, a.beta.IAM().ListIdentityProvidersIter)
 	beta = withV2beta1Writes(v2, beta, cb.CreateIdentityProvider, cb.DeleteIdentityProvider)
 	beta = withV2beta1Update(v2, beta, cb.UpdateIdentityProvider)
-	return kind{name: "identity-providers", v1: v1, v2: v2, beta: beta}
+	return kind{name: "identity-providers", v1: v1, v2: v2, beta: beta, newParent: a.newOrganization}
 }
 
 // invites cannot be updated.

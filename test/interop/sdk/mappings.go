@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	iam2 "chainguard.dev/sdk/proto/chainguard/platform/iam/v2"
 	iam1 "chainguard.dev/sdk/proto/platform/iam/v1"
@@ -33,12 +34,23 @@ func mappings(a *api) kind {
 	return kind{name: "mappings", v1: v1, v2: v2, beta: beta, newParent: a.newProvider}
 }
 
+// newOrganization creates an organization: identity providers are in organizations only.
+func (a *api) newOrganization(ctx context.Context, group *iam2.Group) (string, error) {
+	request := &iam2.CreateGroupRequest{Group: &iam2.Group{Name: strings.ReplaceAll(group.Uid, "/", "-")}}
+	created, err := a.v2.IAM().GroupsService().CreateGroup(ctx, request)
+	return created.GetUid(), err
+}
+
 func (a *api) newProvider(ctx context.Context, group *iam2.Group) (string, error) {
+	organization, err := a.newOrganization(ctx, group)
+	if err != nil {
+		return "", err
+	}
 	oidc := &iam2.IdentityProvider_OIDC{Issuer: issuer, ClientId: "interop", ClientSecret: "interop-secret"}
 	provider := &iam2.IdentityProvider{
 		Name: "mapped", DefaultRole: a.lastRole(), Configuration: &iam2.IdentityProvider_Oidc{Oidc: oidc},
 	}
-	request := &iam2.CreateIdentityProviderRequest{Parent: group.Uid, IdentityProvider: provider}
+	request := &iam2.CreateIdentityProviderRequest{Parent: organization, IdentityProvider: provider}
 	created, err := a.v2.IAM().IdentityProvidersService().CreateIdentityProvider(ctx, request)
 	return created.GetUid(), err
 }
