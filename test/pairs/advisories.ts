@@ -59,6 +59,12 @@ export const advisories: ReadPair = {
   },
 };
 
+/** Removes the fields that v1 does not have. */
+const withoutTimes = <M extends { uid?: unknown; createTime?: unknown; updateTime?: unknown }>(message: M) => {
+  const { uid: _uid, createTime: _created, updateTime: _updated, ...fields } = message;
+  return fields;
+};
+
 /** The id of a document is the name of its artifact. Each write uses a new name. */
 export const documents: ReadPair = {
   resource: 'advisory document',
@@ -70,7 +76,7 @@ export const documents: ReadPair = {
   },
   v1: async (api, id) => toPlainObject((await api.call(SecurityAdvisory.method.listDocuments, { id })).items),
   v2: async (api, id) =>
-    toPlainObject((await api.call(SecurityAdvisoryService.method.listDocuments, { id })).documents),
+    toPlainObject((await api.call(SecurityAdvisoryService.method.listDocuments, { id })).documents.map(withoutTimes)),
 };
 
 export const vulnerabilityMetadata: ReadPair = {
@@ -94,7 +100,7 @@ export const vulnerabilityMetadata: ReadPair = {
   v2: async (api, id) =>
     toPlainObject(
       (await api.call(SecurityAdvisoryService.method.listVulnerabilityMetadata, { id })).vulnerabilityMetadata.map(
-        ({ aliases: _, ...fields }) => fields,
+        ({ aliases: _, ...fields }) => withoutTimes(fields),
       ),
     ),
 };
@@ -158,6 +164,6 @@ export const resolvedReports: ReadPair = {
   async v2(api, repo) {
     const request = { imageRefs: [{ repo, tags: ['latest'] }], startTime: period.from, endTime: period.to };
     const { resolvedVulnsReports } = await api.call(SecurityAdvisoryService.method.listResolvedVulnsReports, request);
-    return toPlainObject(resolvedVulnsReports);
+    return toPlainObject(resolvedVulnsReports.map(withoutTimes));
   },
 };
