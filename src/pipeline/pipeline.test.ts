@@ -115,7 +115,7 @@ test('a request without a required field and a caller without capabilities are r
     () => group,
     () => anonymousCaller,
   );
-  assert.throws(() => anonymous.get(), failsWith(Code.PERMISSION_DENIED));
+  await assert.rejects(async () => anonymous.get(), failsWith(Code.PERMISSION_DENIED));
 });
 
 test('a call that takes too long is given up', async () => {

@@ -175,12 +175,12 @@ func checkEvent(event cloudevents.Event, source, subscription string) error {
 	}
 	var data struct {
 		Actor struct{ Subject string }
-		Body  struct{ UID string }
+		Body  struct{ ID string }
 	}
 	if err := event.DataAs(&data); err != nil {
 		return err
 	}
-	if data.Actor.Subject == "" || data.Body.UID != event.Subject() {
+	if data.Actor.Subject == "" || data.Body.ID != event.Subject() {
 		return fmt.Errorf("%s has data %+v", event.Type(), data)
 	}
 	return nil
