@@ -1,6 +1,7 @@
 import type { PageTokens } from '../resource/list/page-token.ts';
 import type { Operations } from '../resource/operation.ts';
 import { advisoryOperations } from './advisory.ts';
+import { authOperations } from './auth.ts';
 import { eventOperations } from './events.ts';
 import { iamOperations } from './iam/iam.ts';
 import { libraryOperations } from './libraries/libraries.ts';
@@ -24,6 +25,7 @@ export function createCompatOperations(operations: Operations, options: CompatOp
 }
 
 const createV1Operations = (operations: Operations, options: CompatOptions): Operations => ({
+  ...authOperations,
   ...advisoryOperations(operations),
   ...vulnerabilityOperations(operations),
   ...eventOperations(operations),

@@ -294,8 +294,8 @@ for (const database of databases) {
         }
       });
 
-      test('a method without an implementation returns UNIMPLEMENTED', async () => {
-        await rejects(api.call(Auth.method.getHeadlessSession), Code.UNIMPLEMENTED);
+      test('a headless session is refused, because there is no login in a browser', async () => {
+        await rejects(api.call(Auth.method.getHeadlessSession), Code.FAILED_PRECONDITION);
       });
     }
   });

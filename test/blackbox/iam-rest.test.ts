@@ -73,7 +73,7 @@ for (const database of databases) {
         issuer: claimMatch.issuer,
         subject: claimMatch.subject,
       });
-      assert.deepEqual(binding.group, { uid: server.organization, name: 'my-org' });
+      assert.deepEqual(binding.group, { uid: server.organization, name: 'my-org', description: '' });
       assert.deepEqual(binding.role, { uid: VIEWER, name: 'viewer', description: 'Viewer Role (built-in)' });
       assert.match(binding.createTime, TIME);
 
