@@ -73,23 +73,23 @@ onEveryDatabaseAndWire(
       assert.equal((await fixture.as(token).call(Auth.method.validate, {})).subject, person);
       await api.call(PingService.method.ping, {});
       const acceptedDocuments = async () =>
-        (await api.call(listTermsAcceptances, { group: fixture.org })).termsAcceptances
+        (await api.call(listTermsAcceptances, { group: uid })).termsAcceptances
           .filter(({ acceptedBy }) => acceptedBy === person)
           .map(({ docId }) => docId);
       assert.deepEqual(await acceptedDocuments(), []);
 
       // A viewer accepts for itself, at the organization, what is required, and nothing else.
       const accept = (group: string, ...documentIds: string[]) => api.call(acceptTerms, { group, documentIds });
-      await rejects(accept(fixture.org, 'guardener-tos.v1'), Code.PERMISSION_DENIED);
-      await rejects(accept(fixture.org, ...REQUIRED, 'guardener-tos.v1'), Code.PERMISSION_DENIED);
-      await rejects(accept(uid, ...REQUIRED), Code.PERMISSION_DENIED);
-      await accept(fixture.org, 'sfdpa.v1');
+      await rejects(accept(uid, 'guardener-tos.v1'), Code.PERMISSION_DENIED);
+      await rejects(accept(uid, ...REQUIRED, 'guardener-tos.v1'), Code.PERMISSION_DENIED);
+      await rejects(accept(await fixture.newGroup(uid), ...REQUIRED), Code.PERMISSION_DENIED);
+      await accept(uid, 'sfdpa.v1');
       const left = await rejects(fixture.as(token).call(getGroup, { uid }), Code.FAILED_PRECONDITION);
       assertMissing(left, V2, 'skills-tos.v1');
-      await api.call(Terms.method.listAccepted, { group: fixture.org });
-      await api.call(Terms.method.acceptTerms, { group: fixture.org, documentIds: REQUIRED });
+      await api.call(Terms.method.listAccepted, { group: uid });
+      await api.call(Terms.method.acceptTerms, { group: uid, documentIds: REQUIRED });
       // Repeated, as after a lost response.
-      await accept(fixture.org, ...REQUIRED);
+      await accept(uid, ...REQUIRED);
       assert.deepEqual((await acceptedDocuments()).toSorted(), REQUIRED);
       for (const client of [api, fixture.as(token)]) await client.call(getGroup, { uid });
       await rejects(api.call(updateGroup, { group: { uid, description: 'x' } }), Code.PERMISSION_DENIED);
@@ -97,7 +97,7 @@ onEveryDatabaseAndWire(
       // The next person has to accept too.
       const next = fixture.as((await newPerson(fixture, provider)).upstream);
       await rejects(next.call(getGroup, { uid }), Code.FAILED_PRECONDITION);
-      await next.call(acceptTerms, { group: fixture.org, documentIds: REQUIRED });
+      await next.call(acceptTerms, { group: uid, documentIds: REQUIRED });
       await next.call(getGroup, { uid });
     });
 
@@ -112,7 +112,7 @@ onEveryDatabaseAndWire(
       const second = await startServerOn(fixture.server.dataLocation, {
         env: {
           ...ALLOW_TEST_ISSUERS,
-          WHARF_REQUIRED_TERMS: `${fixture.org}=sfdpa.v1`,
+          WHARF_REQUIRED_TERMS: `${provider.group}=sfdpa.v1`,
         },
       });
       t.after(() => second.stop());

@@ -224,7 +224,7 @@ for (const database of databases) {
       const token = await sign({ iss: issuer.url, sub: 'robot', aud: server.url, iat: now, exp: now + 600 }, key);
       const { traceId, spanId } = newTrace();
       const headers = { authorization: `Bearer ${token}`, traceparent: `00-${traceId}-${spanId}-01` };
-      assert.equal((await fetch(`${server.url}/iam/v2/groups`, { headers })).status, 200);
+      assert.equal((await fetch(`${server.url}/iam/v2/roles`, { headers })).status, 200);
       const fetches = (await trace(traceId)).filter((span) => span.name === 'fetch JSON');
       assert.deepEqual(
         seen,
