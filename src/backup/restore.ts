@@ -35,9 +35,13 @@ interface RestoreState {
   readonly backup: string;
   /** Marks the PostgreSQL database that this restore has loaded. */
   readonly token: string;
+  /** The backup cannot be restored, so another one may be. Until then, no server starts. */
+  readonly isDamaged?: boolean;
 }
 
 const STATE = 'restore.json';
+/** The files that are restored so far. */
+const FILES = 'data';
 const CONCURRENT = 4;
 /** A new file system has lost+found. A server that refused to start has left its lock. */
 const IGNORED = new Set(['lost+found', 'server.lock']);
@@ -56,7 +60,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<void> {
   requireKnownSchema(manifest);
   const directory = restoreDirectory(dataDir);
   const state = await beginRestore(dataDir, directory, manifest.id);
-  const files = join(directory, 'data');
+  const files = join(directory, FILES);
   // Has this name when everything is in it, so that only the move is left to do.
   const complete = join(directory, 'complete');
   if (!existsSync(complete)) {
@@ -67,8 +71,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<void> {
       if (databaseUrl) await restorePostgres({ ...options, databaseUrl, token: state.token });
       else await restoreSqlite(options, databaseFile(files));
     } catch (error) {
-      // To continue with a damaged backup is of no use, so that another one can be restored now.
-      if (error instanceof DamagedPartError) await rm(directory, { recursive: true });
+      if (error instanceof DamagedPartError) await markDamaged(directory, state);
       throw error;
     }
     await rename(files, complete);
@@ -111,6 +114,7 @@ async function beginRestore(dataDir: string, directory: string, backup: string):
   if (text !== undefined) {
     const state = JSON.parse(text) as RestoreState;
     if (state.backup === backup) return state;
+    if (state.isDamaged) return writeState(directory, { backup, token: randomUUID() });
     throw new RestoreRefused(
       `the backup ${state.backup} was not completely restored into ${dataDir}: ` +
         `continue with --backup ${state.backup}, or delete the content of ${dataDir} first`,
@@ -123,11 +127,21 @@ async function beginRestore(dataDir: string, directory: string, backup: string):
         'so give an empty directory with --data, or move the files away',
     );
   }
-  const state = { backup, token: randomUUID() };
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(`${statePath}.new`, JSON.stringify(state), { mode: 0o600, flush: true });
-  await rename(`${statePath}.new`, statePath);
+  return writeState(directory, { backup, token: randomUUID() });
+}
+
+async function writeState(directory: string, state: RestoreState): Promise<RestoreState> {
+  const path = join(directory, STATE);
+  await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600, flush: true });
+  await rename(`${path}.new`, path);
   return state;
+}
+
+/** Removes what was restored of a damaged backup. The directory remains, so that no server starts without data. */
+async function markDamaged(directory: string, state: RestoreState): Promise<void> {
+  await rm(join(directory, FILES), { recursive: true, force: true });
+  await writeState(directory, { ...state, isDamaged: true });
 }
 
 /** Writes a part to a file, which is whole and synced when it has this name. */
