@@ -80,9 +80,11 @@ for (const database of databases) {
     /** Checks that the server has what the one before had, and accepts the tokens that it issued. */
     async function assertServesAll(): Promise<void> {
       const found = await readEverything(server.url, token);
-      const shared = (path: string): boolean => knownCollections.has(collectionOf(path));
+      const shared = (path: string): boolean => knownCollections.has(collectionOf(path)) && !CHANGED.has(path);
       assert.deepEqual([...found.keys()].filter(shared).sort(), [...everything.keys()].filter(shared).sort());
-      for (const [path, body] of found) if (everything.has(path)) assertSameFields(body, everything.get(path), path);
+      for (const [path, body] of found) {
+        if (everything.has(path) && !CHANGED.has(path)) assertSameFields(body, everything.get(path), path);
+      }
       const pulled = await pullImages(
         server.url,
         token,
@@ -145,8 +147,15 @@ for (const database of databases) {
   });
 }
 
-/** `/iam/v2/groups` for `/iam/v2/groups/<uid>`. */
-const collectionOf = (path: string): string => path.split('/').slice(0, 4).join('/').replace(/:.*/, '');
+/** Lists that have other content in the later version: it lists every tag, and not only deprecated ones. */
+const CHANGED = new Set(['/registry/v1/eoltags']);
+
+/** `/iam/v2/groups` for `/iam/v2/groups/<uid>`, and `/libraries/v2/artifacts/versions` for those of an artifact. */
+function collectionOf(path: string): string {
+  const parts = path.replace(/:.*/, '').split('/');
+  const [last = ''] = parts.slice(4).slice(-1);
+  return [...parts.slice(0, 4), ...(/^[a-z_]+$/.test(last) ? [last] : [])].join('/');
+}
 
 /** Fails if a field that both have is different. A later version may have more fields. */
 function assertSameFields(actual: unknown, expected: unknown, path: string): void {
@@ -154,8 +163,11 @@ function assertSameFields(actual: unknown, expected: unknown, path: string): voi
     assert.equal(actual.length, expected.length, path);
     for (const [at, item] of actual.entries()) assertSameFields(item, expected[at], `${path}[${at}]`);
   } else if (isObject(actual) && isObject(expected)) {
-    for (const key of Object.keys(actual))
-      if (key in expected) assertSameFields(actual[key], expected[key], `${path}.${key}`);
+    // A version updates the built-in roles that have other capabilities in it.
+    const changes = actual.name === 'operator' && 'capabilities' in actual ? ['capabilities', 'updateTime'] : [];
+    for (const key of Object.keys(actual)) {
+      if (key in expected && !changes.includes(key)) assertSameFields(actual[key], expected[key], `${path}.${key}`);
+    }
   } else assert.deepEqual(actual, expected, path);
 }
 
