@@ -29,6 +29,8 @@ http {
   ${temporary.join('\n  ')}
   client_max_body_size 0;
   proxy_request_buffering off;
+  # The workers of a root process may not write to the directory.
+  proxy_max_temp_file_size 0;
   proxy_http_version 1.1;
   map $content_type $is_grpc { default 0; ~^application/grpc 1; }
   server {
