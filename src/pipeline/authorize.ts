@@ -1,15 +1,15 @@
 import type { Message } from '@bufbuild/protobuf';
-import { denied, invalid } from '../base/errors.ts';
+import { type ApiError, denied, invalid } from '../base/errors.ts';
 import { parseUid, type Uid } from '../base/uid.ts';
 import type { Method } from '../contract/method.ts';
 import { builtinRole } from '../domains/iam/roles/builtin-roles.ts';
 import type { Caller } from '../resource/caller.ts';
-import { requireCapabilities, requireServerWide } from '../resource/require-capabilities.ts';
+import { missingCapabilities, requireServerWide } from '../resource/require-capabilities.ts';
 
 /**
  * Checks the capabilities of a scoped method at its scope, and those of a method for the whole server. Other methods are
- * not checked here: a List is restricted to the
- * reach of the caller by the engine, and the contract says what other unscoped methods check (`handler_check`).
+ * not checked here: a List is restricted to the reach of the caller by the engine, and the contract says what other
+ * unscoped methods check (`handler_check`).
  */
 export function authorize(method: Method, caller: Caller, request: Message): void {
   if (method.unrestrictedToken && caller.isRestricted) {
@@ -17,13 +17,18 @@ export function authorize(method: Method, caller: Caller, request: Message): voi
   }
   if (method.access === 'scoped') {
     const uid = scopeOf(method, request);
-    const role = caller.can(method.capabilities, uid) ? undefined : builtinRole(uid);
-    if (role) {
-      throw denied(`${role.name} is a built-in role, which no caller can change or delete; create a role of your own`);
-    }
-    requireCapabilities(method.capabilities, caller, uid);
+    if (!caller.can(method.capabilities, uid))
+      throw unchangeableRole(uid) ?? missingCapabilities(method.capabilities, uid);
   }
   if (method.access === 'server') requireServerWide(method.capabilities, caller);
+}
+
+/** Built-in roles have no parent at which a caller could hold a capability, so a role binding would not help. */
+function unchangeableRole(uid: Uid): ApiError | undefined {
+  const role = builtinRole(uid);
+  return (
+    role && denied(`${role.name} is a built-in role, which no caller can change or delete; create a role of your own`)
+  );
 }
 
 function scopeOf(method: Method, request: Message): Uid {

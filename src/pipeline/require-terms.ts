@@ -4,9 +4,6 @@ import type { Method } from '../contract/method.ts';
 import type { Caller, CallerTerms } from '../resource/caller.ts';
 import { addressedBy } from './addressed.ts';
 
-/** The packages of v1 have no version, or v1 without `wharfinger`. */
-const versionOf = ({ id }: Method): 'v1' | 'v2' => (/\.v2(?:beta1)?\.|^wharfinger\./.test(id) ? 'v2' : 'v1');
-
 /**
  * Refuses a call in an organization whose documents the caller has not accepted, and returns the caller that the call
  * runs as. A caller has no grants in such an organization, except for the methods that the contract exempts
@@ -27,4 +24,4 @@ export function requireTerms(method: Method, caller: Caller, terms: CallerTerms,
 }
 
 const refusal = (method: Method, { missing, urls }: CallerTerms, organization: string) =>
-  termsNotAccepted(organization, missing.get(organization) ?? [], urls, versionOf(method));
+  termsNotAccepted(organization, missing.get(organization) ?? [], urls, method.isV1 ? 'v1' : 'v2');

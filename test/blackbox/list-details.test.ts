@@ -7,12 +7,12 @@ import { onEveryDatabaseAndWire } from '../support/api-fixture.ts';
 import { CallError } from '../support/wires.ts';
 
 /**
- * The List methods whose items have a time of creation, with a request field for the order. Documents and reports are
- * computed: they have only the order that the contract names.
+ * The List methods whose items have a time of creation, with a request field for the order. Documents, reports and
+ * metadata have only the order that the contract names, and a time of creation that v2 does not declare.
  */
-const COMPUTED = /\/List(?:Documents|ResolvedVulnsReports|VulnerabilityMetadata)$/;
+const ONE_ORDER = /\/List(?:Documents|ResolvedVulnsReports|VulnerabilityMetadata)$/;
 const lists = methodTable(files).filter(({ id, desc: { input, output } }) => {
-  if (COMPUTED.test(id)) return false;
+  if (ONE_ORDER.test(id)) return false;
   const items = output.fields.find(({ fieldKind, message }) => fieldKind === 'list' && message !== undefined);
   return (
     input.fields.some(({ name }) => name === 'order_by') &&
