@@ -99,7 +99,6 @@ const samples: Readonly<Record<string, Sample>> = {
   'Group.verified': notSent,
   'Group.kind': notSent,
   'Group.status': notSent,
-  'Identity.servicePrincipal': notSent,
 };
 
 /** Repos that are synchronized from another take these from it. The others have no source. */
